@@ -1,0 +1,13 @@
+"""What the typed models of our own kinds share."""
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Model(BaseModel):
+    """A part of one of our own specs, read-only, in snake case here and camel case on the wire.
+
+    Unknown fields are passed over: admission has refused them, and a newer CRD may hold more than we read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)

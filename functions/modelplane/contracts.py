@@ -1,0 +1,152 @@
+"""Every string that two parts of the fleet agree on: API groups, labels, env names, ports, reasons.
+
+A contract lives here once; a test refuses a `modelplane.ai/` literal anywhere else in the package.
+Field managers, users' selectors and running pods depend on these values: changing one is a release note.
+"""
+
+from typing import Final
+
+# --- API groups and versions -------------------------------------------------------------------
+GROUP: Final = "modelplane.ai"
+INFRA_GROUP: Final = "infrastructure.modelplane.ai"
+API: Final = f"{GROUP}/v1alpha1"
+INFRA_API: Final = f"{INFRA_GROUP}/v1alpha1"
+
+KUBERNETES_API: Final = "kubernetes.m.crossplane.io/v1alpha1"
+HELM_API: Final = "helm.m.crossplane.io/v1beta1"
+PROTECTION_API: Final = "protection.crossplane.io/v1beta1"
+ACTIVATION_API: Final = "apiextensions.crossplane.io/v1alpha1"
+GATEWAY_API: Final = "gateway.networking.k8s.io/v1"
+INFERENCE_API: Final = "inference.networking.k8s.io/v1"
+ENVOY_API: Final = "gateway.envoyproxy.io/v1alpha1"
+GROVE_API: Final = "grove.io/v1alpha1"
+LWS_API: Final = "leaderworkerset.x-k8s.io/v1"
+KAI_API: Final = "scheduling.run.ai/v2"
+DRA_API: Final = "resource.k8s.io/v1"
+MODELEXPRESS_GROUP: Final = "modelexpress.nvidia.com"
+EPP_CONFIG_API: Final = "llm-d.ai/v1alpha1"
+RBAC_API: Final = "rbac.authorization.k8s.io/v1"
+
+# --- Crossplane's own marks --------------------------------------------------------------------
+COMPOSITE_LABEL: Final = "crossplane.io/composite"
+RESOURCE_NAME_ANNOTATION: Final = "crossplane.io/composition-resource-name"
+EXTERNAL_NAME_ANNOTATION: Final = "crossplane.io/external-name"
+EXTERNAL_CREATE_PREFIX: Final = "crossplane.io/external-create-"
+
+# --- Labels and annotations --------------------------------------------------------------------
+# Identity of a replica and its endpoint; ModelService selectors and the deletion guard read them.
+DEPLOYMENT_LABEL: Final = f"{GROUP}/deployment"
+CLUSTER_LABEL: Final = f"{GROUP}/cluster"
+REPLICA_INDEX_LABEL: Final = f"{GROUP}/replica-index"
+CACHE_LABEL: Final = f"{GROUP}/modelcache"
+# The team a serving-cluster namespace belongs to; network policies select on it.
+NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
+# The composed key of a Release or Object, for people and for Usages found by label.
+RESOURCE_LABEL: Final = f"{GROUP}/resource"
+# What a leaf of a cluster is to its teardown (kubeconfig, gateway, controller, ...).
+ROLE_LABEL: Final = f"{GROUP}/role"
+# On serving pods only (Standalone, gang leader): InferencePools and monitors select on it.
+SERVING_LABEL: Final = f"{GROUP}/serving"
+# On every pod of an engine: its own workload's selector and affinity.
+WORKLOAD_LABEL: Final = f"{GROUP}/workload"
+REPLICA_LABEL: Final = f"{GROUP}/replica"
+ENGINE_LABEL: Final = f"{GROUP}/engine"
+LWS_ROLE_LABEL: Final = f"{GROUP}/lws-role"
+CLIQUE_ROLE_LABEL: Final = f"{GROUP}/clique-role"
+EPP_CHECKSUM_ANNOTATION: Final = f"{GROUP}/epp-config-checksum"
+MODELEXPRESS_LABEL: Final = f"{GROUP}/modelexpress"
+POOL_LABEL: Final = f"{GROUP}/pool"
+GPU_LABEL: Final = f"{GROUP}/gpu"
+RESERVED_LABEL_PREFIX: Final = f"{GROUP}/"
+KAI_QUEUE_LABEL: Final = "kai.scheduler/queue"
+LLMD_ROLE_LABEL: Final = "llm-d.ai/role"
+LLMD_SERVING_LABEL: Final = "llm-d.ai/inference-serving"
+
+GPU_TAINT: Final = "nvidia.com/gpu"
+
+# --- Namespaces --------------------------------------------------------------------------------
+# Control plane and serving clusters alike: what belongs to the platform, not to a team.
+SYSTEM_NAMESPACE: Final = "modelplane-system"
+MODELEXPRESS_NAMESPACE: Final = "modelexpress-system"
+MONITORING_NAMESPACE: Final = "monitoring"
+ENVOY_NAMESPACE: Final = "envoy-gateway-system"
+
+# --- Well-known names --------------------------------------------------------------------------
+CLUSTER_GATEWAY: Final = "inference-gateway"
+CLUSTER_GATEWAY_CLASS: Final = "envoy"
+FLEET_GATEWAY: Final = "modelplane"
+FLEET_GATEWAY_CLASS: Final = "traefik"
+# ModelServices look up the InferenceGateway of this name (v0.4's de-facto singleton).
+DEFAULT_GATEWAY: Final = "default"
+IN_CLUSTER_CONFIG: Final = "modelplane-in-cluster"
+KAI_SCHEDULER: Final = "kai-scheduler"
+KAI_ROOT_QUEUE: Final = "modelplane-root"
+KAI_QUEUE: Final = "modelplane"
+MODELEXPRESS_SERVER: Final = "modelexpress-server"
+FUNCTION_NAME: Final = "modelplane-function"
+KUBECONFIG: Final = "Kubeconfig"
+KUBECONFIG_KEY: Final = "kubeconfig"
+ENGINE_CONTAINER: Final = "engine"
+DEVICES_CLAIM: Final = "devices"
+CACHE_VOLUME: Final = "model-cache"
+SHM_VOLUME: Final = "dshm"
+
+# --- Ports and paths ---------------------------------------------------------------------------
+ENGINE_PORT: Final = 8000
+DECODE_PORT: Final = 8001
+HEALTH_PATH: Final = "/health"
+EPP_PORT: Final = 9002
+EPP_HEALTH_PORT: Final = 9003
+EPP_METRICS_PORT: Final = 9090
+MODELEXPRESS_PORT: Final = 8001
+NIXL_PORT: Final = 5557
+FLEET_GATEWAY_PORT: Final = 8000
+CACHE_MOUNT: Final = "/mnt/models"
+STAGING_MOUNT: Final = "/mnt/artifact"
+
+# --- Environment injected into engines ---------------------------------------------------------
+ENV_LEADER_ADDRESS: Final = "MODELPLANE_LEADER_ADDRESS"
+ENV_RANK: Final = "MODELPLANE_RANK"
+ENV_GANG_SIZE: Final = "MODELPLANE_GANG_SIZE"
+ENV_RESERVED_PREFIX: Final = "MODELPLANE_"
+ENV_HF_CACHE: Final = "HF_HUB_CACHE"
+
+# --- Values of spec fields ---------------------------------------------------------------------
+STANDARD: Final = "Standard"
+DYNAMO: Final = "Dynamo"
+UNIFIED: Final = "Unified"
+PREFILL_DECODE: Final = "PrefillDecode"
+PREFILL: Final = "Prefill"
+DECODE: Final = "Decode"
+STANDALONE: Final = "Standalone"
+LEADER: Final = "Leader"
+WORKER: Final = "Worker"
+EKS: Final = "EKS"
+EXISTING: Final = "Existing"
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+FABRIC_NONE: Final = "None"
+
+# --- Condition types ---------------------------------------------------------------------------
+READY: Final = "Ready"
+ACCEPTED: Final = "Accepted"
+CLUSTER_READY: Final = "ClusterReady"
+BACKEND_READY: Final = "BackendReady"
+REQUIREMENTS_MET: Final = "RequirementsMet"
+CONTROLLER_READY: Final = "ControllerReady"
+REPLICAS_SCHEDULED: Final = "ReplicasScheduled"
+REPLICAS_READY: Final = "ReplicasReady"
+CACHE_RESOLVED: Final = "ModelCacheResolved"
+MODEL_ACCEPTED: Final = "ModelAccepted"
+MODEL_READY: Final = "ModelReady"
+REFERENCES_RESOLVED: Final = "ReferencesResolved"
+ENDPOINTS_RESOLVED: Final = "EndpointsResolved"
+ROUTING_READY: Final = "RoutingReady"
+CLUSTERS_MATCHED: Final = "ClustersMatched"
+ARTIFACT_READY: Final = "ArtifactReady"
+COMPONENTS_READY: Final = "ComponentsReady"
+
+# Reasons every kind shares; a kind's own reasons stand beside its composer.
+REASON_UNDETERMINED: Final = "Undetermined"
+REASON_INVALID_SPEC: Final = "InvalidSpec"
+REASON_INPUT_UNREADABLE: Final = "InputUnreadable"

@@ -1,0 +1,82 @@
+"""Reading other people's objects: by path, and never raising on what is missing or mistyped."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Manifest = dict[str, Any]
+
+
+def at(obj: object, *path: str | int, default: Any = None) -> Any:
+    """Return the value at the path, or `default` where any step is missing, null or of another type."""
+    here: Any = obj
+    for step in path:
+        if isinstance(step, int):
+            if not isinstance(here, Sequence) or isinstance(here, str) or not -len(here) <= step < len(here):
+                return default
+            here = here[step]
+        else:
+            if not isinstance(here, Mapping) or here.get(step) is None:
+                return default
+            here = here[step]
+    return default if here is None else here
+
+
+def mapping(obj: object, *path: str | int) -> Mapping[str, Any]:
+    """Return the mapping at the path, or an empty one."""
+    found = at(obj, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def items(obj: object, *path: str | int) -> list[Any]:
+    """Return the list at the path, or an empty one."""
+    found = at(obj, *path)
+    return list(found) if isinstance(found, Sequence) and not isinstance(found, str) else []
+
+
+def mappings(obj: object, *path: str | int) -> Iterator[Mapping[str, Any]]:
+    """Yield the mappings of the list at the path; anything else in it is passed over."""
+    for item in items(obj, *path):
+        if isinstance(item, Mapping):
+            yield item
+
+
+def text(obj: object, *path: str | int) -> str:
+    """Return the non-empty string at the path, or an empty string."""
+    found = at(obj, *path)
+    return found if isinstance(found, str) else ""
+
+
+def integer(obj: object, *path: str | int, default: int | None = None) -> int | None:
+    """Return the whole number at the path; Crossplane sends every number as a float."""
+    found = at(obj, *path)
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or found != int(found):
+        return default
+    return int(found)
+
+
+def name(obj: object) -> str:
+    """Return the object's name, or an empty string."""
+    return text(obj, "metadata", "name")
+
+
+def namespace(obj: object) -> str:
+    """Return the object's namespace, or an empty string."""
+    return text(obj, "metadata", "namespace")
+
+
+def labels(obj: object) -> Mapping[str, Any]:
+    """Return the object's labels, or none."""
+    return mapping(obj, "metadata", "labels")
+
+
+def condition(obj: object, kind: str) -> Mapping[str, Any]:
+    """Return the status condition of that type, or an empty mapping."""
+    for found in mappings(obj, "status", "conditions"):
+        if found.get("type") == kind:
+            return found
+    return {}
+
+
+def is_true(obj: object, kind: str) -> bool:
+    """Tell whether the status condition of that type is True; absent is not true."""
+    return condition(obj, kind).get("status") == "True"

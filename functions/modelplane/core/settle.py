@@ -1,0 +1,150 @@
+"""From a Plan to an Answer: the rules every kind obeys, applied once.
+
+Creation gates, readiness, Usages, what is kept, and the completeness of conditions. Pure: the shell writes
+the Answer into a response, the renderer prints it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from modelplane import contracts as c
+from modelplane.core import keep, paths, usages
+from modelplane.core.inputs import Inputs, Kind
+from modelplane.core.paths import Manifest
+from modelplane.core.plan import Condition, Desired, Event, Hold, Plan, PlanError, Ready, Waiting
+
+_STATUS = {"True": True, "False": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """One resource of the answer: what to apply, and whether it is ready."""
+
+    manifest: Manifest
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Crossplane is told about one composite.
+
+    Attributes:
+        resources: by composition resource name, in sorted order.
+        held_back: keys not composed yet, with the reason.
+        status: the composite's status.
+        conditions: all of the kind's condition types.
+        events: for people.
+        ready: False where the composite must not count as ready; None leaves it to its resources.
+    """
+
+    resources: Mapping[str, Composed] = field(default_factory=dict)
+    held_back: Mapping[str, str] = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Sequence[Condition] = ()
+    events: Sequence[Event] = ()
+    ready: bool | None = None
+
+
+def compose(kind: Kind, inputs: Inputs) -> Answer:
+    """Run the kind's composer and settle its Plan; a `Hold` keeps everything that runs."""
+    try:
+        plan = kind.compose(inputs)
+    except Hold as hold:
+        plan = held(kind, inputs, hold)
+    return settle(kind, plan, inputs)
+
+
+def held(kind: Kind, inputs: Inputs, hold: Hold) -> Plan:
+    """Return the Plan that keeps all that is observed and says why.
+
+    Conditions other than the hold's keep their last value: they were true of what still runs.
+    """
+    if hold.condition not in kind.conditions:
+        raise PlanError(f"{kind.kind} holds on {hold.condition}, which is not one of its conditions")
+    conditions = [
+        Condition(type_, False, hold.reason, hold.message)
+        if type_ == hold.condition
+        else _last(inputs.composite, type_)
+        for type_ in kind.conditions
+    ]
+    return Plan(
+        status=keep.kept_status(inputs.composite),
+        conditions=conditions,
+        events=[Event(hold.message, warning=True)],
+        keep_all=True,
+        ready=False,
+    )
+
+
+def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
+    """Apply gates, readiness, Usages and keeping to a Plan."""
+    rules = {r.key: r.ready for r in plan.resources if isinstance(r, Desired)}
+    ready_now = {key: rules.get(key, Ready.condition()).holds(o) for key, o in inputs.observed.items()}
+    emitted: dict[str, Composed] = {}
+    held_back: dict[str, str] = {}
+    desired: list[Desired] = []
+    for resource in plan.resources:
+        seen = inputs.observed.get(resource.key)
+        if isinstance(resource, Waiting):
+            if seen is None:
+                held_back[resource.key] = resource.needs
+            else:
+                emitted[resource.key] = _keep(seen)
+        elif seen is None and (why := _closed(resource, ready_now)):
+            held_back[resource.key] = why
+        else:
+            desired.append(resource)
+            emitted[resource.key] = Composed(resource.manifest, ready_now.get(resource.key, False))
+    for usage in _usages(plan, inputs, desired):
+        emitted[usage.key] = Composed(usage.manifest, usage.ready.holds(inputs.observed.get(usage.key)))
+    for key in inputs.observed if plan.keep_all else sorted(plan.keep & inputs.observed.keys()):
+        emitted.setdefault(key, _keep(inputs.observed[key]))
+    return Answer(
+        resources=dict(sorted(emitted.items())),
+        held_back=dict(sorted(held_back.items())),
+        status=plan.status,
+        conditions=_complete(kind, plan),
+        events=plan.events,
+        ready=False if held_back or plan.ready is False else None,
+    )
+
+
+def _closed(resource: Desired, ready_now: Mapping[str, bool]) -> str:
+    if resource.blocked:
+        return resource.blocked
+    missing = [key for key in resource.after if not ready_now.get(key, False)]
+    return f"waiting for {', '.join(missing)}" if missing else ""
+
+
+def _usages(plan: Plan, inputs: Inputs, desired: Sequence[Desired]) -> list[Desired]:
+    """One Usage per edge whose both ends are composed: a Usage by something absent errors for ever."""
+    manifests = {r.key: r.manifest for r in desired}
+    for key in plan.keep:
+        if key in inputs.observed:
+            manifests.setdefault(key, inputs.observed[key])
+    return [
+        usages.usage(inputs.name, inputs.namespace, edge, manifests)
+        for edge in usages.edges(desired)
+        if edge[0] in manifests and edge[1] in manifests
+    ]
+
+
+def _keep(observed: Mapping[str, Any]) -> Composed:
+    # Without its rule only the object itself can say: one that has a Ready condition is judged by it.
+    ready = paths.is_true(observed, c.READY) if paths.condition(observed, c.READY) else True
+    return Composed(keep.kept(observed), ready)
+
+
+def _complete(kind: Kind, plan: Plan) -> list[Condition]:
+    given = {x.type: x for x in plan.conditions}
+    if unknown := given.keys() - set(kind.conditions):
+        raise PlanError(f"{kind.kind} does not declare condition {', '.join(sorted(unknown))}")
+    # Crossplane keeps the last value of a condition a function stops returning, for ever: always send all.
+    return [given.get(t, Condition(t, None, c.REASON_UNDETERMINED)) for t in kind.conditions]
+
+
+def _last(composite: Manifest, type_: str) -> Condition:
+    found = paths.condition(composite, type_)
+    reason = paths.text(found, "reason") or c.REASON_UNDETERMINED
+    return Condition(type_, _STATUS.get(str(found.get("status"))), reason, paths.text(found, "message"))

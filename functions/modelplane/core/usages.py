@@ -1,0 +1,87 @@
+"""Teardown order, as a generic pass over a Plan.
+
+Crossplane orders nothing on deletion and no function runs then, so every order must already stand in a
+Usage: `of` cannot go while `by` exists. One Usage per pair, both by name: a selector in `by` binds only its
+first match and guards nothing else (crossplane docs, Usages; seen as symptom C58).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.core import paths
+from modelplane.core.paths import Manifest
+from modelplane.core.plan import Desired, PlanError, Ready
+
+_CONSUMERS = {(c.KUBERNETES_API, "Object"), (c.HELM_API, "Release")}
+_CONFIG_KIND = "ProviderConfig"
+
+Edge = tuple[str, str]
+
+
+def edges(resources: Sequence[Desired]) -> list[Edge]:
+    """Return the (of, by) pairs: declared ones, and each consumer of a provider config of this plan."""
+    found = {(r.key, by): None for r in resources for by in r.outlives}
+    found.update(dict.fromkeys(config_edges({r.key: r.manifest for r in resources})))
+    return sorted(found)
+
+
+def config_edges(manifests: Mapping[str, Manifest]) -> Iterable[Edge]:
+    """Yield (config key, consumer key) for each Release and Object that names a config among the manifests.
+
+    Only namespaced ProviderConfigs: a ClusterProviderConfig has consumers in composites this one cannot see.
+    """
+    configs = {
+        (_group(m), paths.name(m)): key for key, m in manifests.items() if m.get("kind") == _CONFIG_KIND
+    }
+    for key, manifest in manifests.items():
+        if (manifest.get("apiVersion"), manifest.get("kind")) not in _CONSUMERS:
+            continue
+        ref = paths.mapping(manifest, "spec", "providerConfigRef")
+        config = configs.get((_group(manifest), paths.text(ref, "name")))
+        if ref.get("kind") == _CONFIG_KIND and config:
+            yield config, key
+
+
+def usage(owner: str, namespace: str, edge: Edge, manifests: Mapping[str, Manifest]) -> Desired:
+    """Return the Usage of one edge.
+
+    Args:
+        owner: the composite's name; the Usage's name derives from it.
+        namespace: the composite's namespace, which a manifest without one lands in.
+        edge: keys of the protected resource and of its user.
+        manifests: the manifests by key.
+    """
+    of, by = (manifests[key] for key in edge)
+    spaces = {paths.namespace(m) or namespace for m in (of, by)}
+    if len(spaces) > 1:
+        raise PlanError(f"{edge[0]} and {edge[1]} are in different namespaces: a Usage cannot span them")
+    space = spaces.pop()
+    metadata: dict[str, Any] = {"name": names.child(owner, "usage", *edge)}
+    if space:
+        metadata["namespace"] = space
+    manifest = {
+        "apiVersion": c.PROTECTION_API,
+        "kind": "Usage" if space else "ClusterUsage",
+        "metadata": metadata,
+        "spec": {"of": _ref(of), "by": _ref(by), "replayDeletion": True},
+    }
+    return Desired(usage_key(edge), manifest, Ready.exists())
+
+
+def usage_key(edge: Edge) -> str:
+    """Return the composition resource name of an edge's Usage."""
+    return f"usage-{edge[0]}-by-{edge[1]}"
+
+
+def _ref(manifest: Manifest) -> Manifest:
+    return {
+        "apiVersion": manifest["apiVersion"],
+        "kind": manifest["kind"],
+        "resourceRef": {"name": paths.name(manifest)},
+    }
+
+
+def _group(manifest: Manifest) -> str:
+    return str(manifest.get("apiVersion", "")).partition("/")[0]

@@ -1,0 +1,118 @@
+"""Every derived name, in one place: legal wherever used, stable over releases, never shared by two objects.
+
+All results are DNS-1035 labels (a letter first, then lower-case letters, digits and hyphens), since one
+name may become a Service, a host name part and a label value at once. The digest covers the parts with a
+separator no name can hold, so ("a", "b-c") and ("a-b", "c") differ. Golden vectors in the tests pin them:
+a changed name deletes and re-creates what runs.
+"""
+
+import hashlib
+import re
+
+LABEL_LIMIT = 63
+_DIGEST = 8
+_ILLEGAL = re.compile(r"[^a-z0-9]+")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+# Grove joins set, group and clique names into pod host names and label values: 45 characters for the
+# three, and set + group within 36 for its PodGang names (operator/internal/webhook, alpha.12 and later).
+# With group "g" and cliques "leader" and "worker" 32 is inside both; copies and phases take no more.
+POD_CLIQUE_SET_LIMIT = 32
+# A LeaderWorkerSet's pods are <name>-<group>-<worker>: up to 64 copies and 63 workers add six characters,
+# and the StatefulSet controller adds an 11-character revision label suffix.
+LEADER_WORKER_SET_LIMIT = 45
+
+
+def digest(*parts: str, length: int = _DIGEST) -> str:
+    """Return `length` hex characters that identify the parts in their order."""
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:length]
+
+
+def fold(text: str) -> str:
+    """Return text as a DNS-1035 label body: lower case, every illegal run one hyphen, a letter first."""
+    folded = _ILLEGAL.sub("-", text.lower()).strip("-")
+    return folded if folded[:1].isalpha() else f"n{folded}"
+
+
+def opaque(visible: str, *hidden: str, limit: int = LABEL_LIMIT) -> str:
+    """Return `<visible>-<digest>`: the digest covers visible and hidden parts, only visible can be read."""
+    head = fold(visible)[: limit - _DIGEST - 1].rstrip("-")
+    return f"{head}-{digest(visible, *hidden)}"
+
+
+def child(*parts: str, limit: int = LABEL_LIMIT) -> str:
+    """Return `<part>-<part>-<digest>`, cut to `limit`; the digest is always there, also on short names."""
+    head = fold("-".join(parts))[: limit - _DIGEST - 1].rstrip("-")
+    return f"{head}-{digest(*parts)}"
+
+
+def label_value(text: str) -> str:
+    """Return text where it is a legal label value, else a folded form with a digest."""
+    if len(text) <= LABEL_LIMIT and (not text or _LABEL_VALUE.fullmatch(text)):
+        return text
+    return opaque(text)
+
+
+def team_namespace(namespace: str) -> str:
+    """Return the serving-cluster namespace of a control-plane namespace's objects."""
+    return child("mp", namespace)
+
+
+def replica(deployment: str, cluster: str, index: int) -> str:
+    """Return the name of a ModelReplica and its ModelEndpoint."""
+    return opaque(deployment, cluster, str(index))
+
+
+def cache_replica(cache: str, cluster: str) -> str:
+    """Return the name of a ModelCacheReplica."""
+    return opaque(cache, cluster)
+
+
+def cache_claim(namespace: str, cache: str, revision: str = "") -> str:
+    """Return the PersistentVolumeClaim name of a cache; a revision gets a volume of its own."""
+    return child("modelcache", namespace, cache, *([revision] if revision else []))
+
+
+def workload(replica_name: str, engine: str) -> str:
+    """Return the name of an engine's Deployment; never the replica's own name."""
+    return child(replica_name, engine)
+
+
+def leader_worker_set(replica_name: str, engine: str) -> str:
+    """Return the name of an engine's LeaderWorkerSet, short enough for its pods and revisions."""
+    return child(replica_name, engine, limit=LEADER_WORKER_SET_LIMIT)
+
+
+def pod_clique_set(replica_name: str, engine: str, shape: str = "") -> str:
+    """Return the name of a PodCliqueSet; `shape` digests its immutable fields, so a change is a new set."""
+    return child(replica_name, engine, shape, limit=POD_CLIQUE_SET_LIMIT)
+
+
+def claim_template(replica_name: str, engine: str, role: str) -> str:
+    """Return the name of a member's ResourceClaimTemplate."""
+    return child(replica_name, engine, role.lower(), "devices")
+
+
+def inference_pool(replica_name: str) -> str:
+    """Return the name of a replica's InferencePool."""
+    return child(replica_name, "pool")
+
+
+def picker(replica_name: str) -> str:
+    """Return the name of a replica's endpoint picker objects."""
+    return child(replica_name, "epp")
+
+
+def serving_stack(cluster: str) -> str:
+    """Return the name of a cluster's ServingStack."""
+    return child(cluster, "serving-stack")
+
+
+def cluster_config(cluster: str) -> str:
+    """Return the name of the ClusterProviderConfig that reaches a serving cluster."""
+    return child(cluster, "cluster-kubeconfig")
+
+
+def release(chart: str) -> str:
+    """Return the Helm release name of a chart: fixed, so no user's release and no long name can collide."""
+    return f"mp-{chart}"
