@@ -95,9 +95,17 @@ def load(path: Path) -> Any:
 
 
 def resolve(value: Any, base: Path, trail: tuple[Path, ...] = ()) -> Any:
-    """Replaces every include below `value`, with paths relative to `base`; without one it is a deep copy."""
+    """Replaces every include below `value`, with paths relative to `base`; without one it is a deep copy.
+
+    A list included as an item of a list is spliced into it.
+    """
     if isinstance(value, list):
-        return [resolve(item, base, trail) for item in value]
+        items: list[Any] = []
+        for item in value:
+            resolved = resolve(item, base, trail)
+            spliced = isinstance(resolved, list) and isinstance(item, dict)
+            items.extend(resolved if spliced else [resolved])
+        return items
     if not isinstance(value, dict):
         return value
     beside = {key: resolve(item, base, trail) for key, item in value.items() if key != INCLUDE}
