@@ -150,3 +150,10 @@ COMPONENTS_READY: Final = "ComponentsReady"
 REASON_UNDETERMINED: Final = "Undetermined"
 REASON_INVALID_SPEC: Final = "InvalidSpec"
 REASON_INPUT_UNREADABLE: Final = "InputUnreadable"
+
+# --- The pipeline ------------------------------------------------------------------------------
+# Input of a step in a platform's own Composition (docs/platform-reuse): which kind's composer to run.
+STEP_KIND: Final = "Step"
+STEP_USAGES: Final = "Usages"
+# Pipeline context: what is not composed yet, and why, by composed key; people see it in a render's context.
+HELD_BACK_CONTEXT: Final = f"{GROUP}/held-back"

@@ -1,0 +1,158 @@
+"""One RunFunction call: a request in, a response out. The only module that writes protobuf."""
+
+import datetime
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+from crossplane.function import response
+from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+
+from modelplane import contracts as c
+from modelplane.core import Answer, Condition, Inputs, Kind, Manifest, Requirement, paths, settle, usages
+from modelplane.shell import wire
+from modelplane.shell.step import Call, StepError, dispatch
+
+_STATUS = {
+    True: fnv1.STATUS_CONDITION_TRUE,
+    False: fnv1.STATUS_CONDITION_FALSE,
+    None: fnv1.STATUS_CONDITION_UNKNOWN,
+}
+_MESSAGE_LIMIT = 4096
+
+
+class Responder:
+    """Answers RunFunction requests.
+
+    Args:
+        kinds: the composers, by apiVersion and kind.
+        clock: for durations in logs only; no answer depends on it.
+    """
+
+    def __init__(
+        self, kinds: Mapping[tuple[str, str], Kind], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kinds = kinds
+        self._decoder = wire.Decoder()
+        self._clock = clock
+        self._log = structlog.get_logger("modelplane")
+
+    def respond(self, req: fnv1.RunFunctionRequest) -> fnv1.RunFunctionResponse:
+        """Return the response; a fault in one composite is fatal to that one and to no other."""
+        started = self._clock()
+        rsp = response.to(req, datetime.timedelta(0))
+        xr = wire.to_dict(req.observed.composite.resource)
+        log = self._log.bind(
+            xr_kind=paths.text(xr, "kind"), xr_namespace=paths.namespace(xr), xr_name=paths.name(xr)
+        )
+        try:
+            call = dispatch(self._kinds, xr, wire.to_dict(req.input))
+            if call.kind is None:
+                _write_usages(req, rsp, xr)
+            else:
+                self._compose(req, rsp, call, call.kind)
+        except StepError as error:
+            response.fatal(rsp, str(error))
+            log.error("refused", why=str(error))
+        except Exception as error:  # noqa: BLE001  (one bad composite must not take the others down)
+            where = _where(error)
+            response.fatal(
+                rsp,
+                f"internal error composing {paths.text(xr, 'kind')} {paths.name(xr)}: "
+                f"{type(error).__name__} at {where[-1]}; nothing was changed. Please report it.",
+            )
+            # Neither message nor locals: they may hold what a user wrote.
+            log.error("failed", error=type(error).__name__, where=where)
+        log.info("ran", ms=round((self._clock() - started) * 1000, 1), resources=len(rsp.desired.resources))
+        return rsp
+
+    def _compose(
+        self, req: fnv1.RunFunctionRequest, rsp: fnv1.RunFunctionResponse, call: Call, kind: Kind
+    ) -> None:
+        requirements = kind.requires(call.composite)
+        _require(rsp, requirements)
+        fetched = {**dict(req.extra_resources), **dict(req.required_resources)}
+        if any(r.name not in fetched for r in requirements):
+            # Crossplane fetches what is asked for, throws this answer away and calls again.
+            return
+        inputs = Inputs(
+            composite=call.composite,
+            observed={k: wire.to_dict(r.resource) for k, r in req.observed.resources.items()},
+            required={
+                r.name: [self._decoder.decode(i.resource) for i in fetched[r.name].items]
+                for r in requirements
+            },
+        )
+        answer = settle.compose(kind, inputs)
+        rsp.meta.ttl.FromTimedelta(datetime.timedelta(seconds=kind.ttl))
+        _write(rsp, answer, call.status_to)
+
+
+def _require(rsp: fnv1.RunFunctionResponse, requirements: Sequence[Requirement]) -> None:
+    for r in requirements:
+        response.require_resources(
+            rsp,
+            r.name,
+            r.api_version,
+            r.kind,
+            match_name=r.match_name,
+            match_labels=dict(r.match_labels) if r.match_labels is not None else None,
+            namespace=r.namespace,
+        )
+
+
+def _write(rsp: fnv1.RunFunctionResponse, answer: Answer, status_to: tuple[str, ...]) -> None:
+    for key, composed in answer.resources.items():
+        target = rsp.desired.resources[key]
+        target.resource.CopyFrom(wire.to_struct(composed.manifest))
+        target.ready = fnv1.READY_TRUE if composed.ready else fnv1.READY_FALSE
+    if status_to and answer.status:
+        nested: Any = dict(answer.status)
+        for step in reversed(status_to):
+            nested = {step: nested}
+        rsp.desired.composite.resource.update(nested)
+    if answer.ready is False:
+        # Otherwise core derives it from all resources of all steps; True here would overrule the others'.
+        rsp.desired.composite.ready = fnv1.READY_FALSE
+    for condition in answer.conditions:
+        rsp.conditions.append(_condition(condition))
+    for event in answer.events:
+        severity = fnv1.SEVERITY_WARNING if event.warning else fnv1.SEVERITY_NORMAL
+        rsp.results.append(fnv1.Result(severity=severity, message=event.message[:_MESSAGE_LIMIT]))
+    if answer.held_back:
+        rsp.context.update({c.HELD_BACK_CONTEXT: dict(answer.held_back)})
+
+
+def _condition(condition: Condition) -> fnv1.Condition:
+    return fnv1.Condition(
+        type=condition.type,
+        status=_STATUS[condition.status],
+        reason=condition.reason,
+        message=condition.message[:_MESSAGE_LIMIT],
+    )
+
+
+def _write_usages(req: fnv1.RunFunctionRequest, rsp: fnv1.RunFunctionResponse, xr: Manifest) -> None:
+    """The teardown pass alone: one Usage per consumer of a provider config that earlier steps compose."""
+    manifests = {k: wire.to_dict(r.resource) for k, r in req.desired.resources.items()}
+    observed = set(req.observed.resources)
+    # A resource that Crossplane names itself has its name once it is observed.
+    for key, manifest in manifests.items():
+        if not paths.name(manifest) and key in observed:
+            seen = wire.to_dict(req.observed.resources[key].resource)
+            manifest.setdefault("metadata", {})["name"] = paths.name(seen)
+    for edge in sorted(usages.config_edges(manifests)):
+        key = usages.usage_key(edge)
+        if key in manifests or not all(paths.name(manifests[k]) for k in edge):
+            continue
+        usage = usages.usage(paths.name(xr), paths.namespace(xr), edge, manifests)
+        target = rsp.desired.resources[key]
+        target.resource.CopyFrom(wire.to_struct(usage.manifest))
+        target.ready = fnv1.READY_TRUE if key in observed else fnv1.READY_FALSE
+
+
+def _where(error: Exception) -> list[str]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{f.filename.rsplit('/modelplane/', 1)[-1]}:{f.lineno}" for f in frames] or ["unknown"]
