@@ -73,7 +73,13 @@ KINDS = {
     "eksclusters": Kind(
         "EKSCluster", "eks", "infrastructure", columns={"REGION": ".spec.region"}, group=INFRASTRUCTURE
     ),
-    "eksnodepools": Kind("EKSNodePool", "eksnp", "infrastructure", group=INFRASTRUCTURE),
+    "eksnodepools": Kind(
+        "EKSNodePool",
+        "eksnp",
+        "infrastructure",
+        columns={"POOL": ".spec.poolName", "INSTANCE": ".spec.instanceType"},
+        group=INFRASTRUCTURE,
+    ),
     "servingstacks": Kind(
         "ServingStack",
         "ss",
