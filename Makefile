@@ -1,0 +1,58 @@
+# Everything runs in an environment of its own below .venv; nothing is installed outside this folder.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+OUT ?= out
+EXAMPLES := dynamo-h200 standard-h200 dynamo-l4 single-gpu
+export CRDS_DIR ?= $(wildcard $(CURDIR)/crds)
+
+.PHONY: help demo test check golden generate format lint types imports bench crds serve clean
+help: ## Show this help
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or set PYTHON="; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Render every example on its stack, pass by pass; YAML goes to out/
+	@for e in $(EXAMPLES); do \
+	  echo "=== $$e (simulated: no cloud, no cluster)"; \
+	  $(BIN)/modelplane render examples/$$e --recurse --out $(OUT)/$$e || exit 1; \
+	done
+
+test: $(STAMP) ## Unit, golden, property, contract and shell tests
+	$(BIN)/pytest -n 2
+
+golden: $(STAMP) ## Rewrite the golden files; review the diff
+	MODELPLANE_GOLDEN=write $(BIN)/pytest tests/golden
+
+check: $(STAMP) generate format lint types imports ## Everything but the tests; fails where it changed a file
+	@git diff --exit-code --stat || { echo "make check changed the files above: commit them"; exit 1; }
+
+generate: $(STAMP)
+	$(BIN)/python tools/generate.py
+
+format: $(STAMP)
+	$(BIN)/ruff format --quiet functions tests tools
+
+lint: $(STAMP)
+	$(BIN)/ruff check functions tests tools
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+crds: $(STAMP) ## Download the CRDs the schema tests judge against, from their pinned releases
+	$(BIN)/python tools/crds.py crds
+
+serve: $(STAMP) ## Run the function on loopback without TLS, for `crossplane composition render`
+	$(BIN)/modelplane serve --insecure --address 127.0.0.1:9443
+
+clean: ## Remove the environment and everything generated that is not checked in
+	rm -rf $(VENV) $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

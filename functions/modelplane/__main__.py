@@ -1,0 +1,5 @@
+"""`python -m modelplane`."""
+
+from modelplane.cli import main
+
+main()

@@ -1,0 +1,141 @@
+"""`modelplane render`: what manifests become, before anything is applied."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+from rich.console import Console
+from rich.text import Text
+
+from modelplane.core import Manifest
+from modelplane.render import collect
+from modelplane.render.run import Rendering, composed, desired, rendering
+from modelplane.render.tree import Line
+from modelplane.sim.play import Pass, Unsettled
+
+_FILES = click.Path(path_type=Path)
+_STYLE = {True: "green", False: "yellow", None: "dim"}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILES)
+@click.option("--recurse", is_flag=True, help="Play reconciles over the whole tree until nothing changes.")
+@click.option("--observed", multiple=True, type=_FILES, help="Objects already composed (file or folder).")
+@click.option("--required", multiple=True, type=_FILES, help="Objects composers may read (file or folder).")
+@click.option(
+    "-o", "--output", type=click.Choice(["tree", "yaml", "json"]), default="tree", show_default=True
+)
+@click.option("--out", type=_FILES, help="Also write each pass's new or changed objects, and the tree, here.")
+def render(
+    files: tuple[Path, ...],
+    recurse: bool,
+    observed: tuple[Path, ...],
+    required: tuple[Path, ...],
+    output: str,
+    out: Path | None,
+) -> None:
+    """Render FILES (YAML files, folders, folders with a kustomization) through the real function, offline.
+
+    Providers and clouds are simulated: a tree says what is composed and in which order, not that it runs.
+    Exit status 1: an input is refused, a composite failed, or the passes do not settle.
+    """
+    try:
+        work = rendering(files, observed, required, recurse=recurse)
+        failed = _play(work, output, out)
+    except collect.InputError as error:
+        for fault in error.faults:
+            click.echo(fault, err=True)
+        sys.exit(1)
+    except Unsettled as error:
+        click.echo(f"render: {error}", err=True)
+        sys.exit(1)
+    sys.exit(1 if failed else 0)
+
+
+def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
+    console = Console(highlight=False, soft_wrap=True)
+    writer = _Writer(out) if out else None
+    before: dict[str, list[Line]] = {}
+    last: Pass | None = None
+    for done, lines in work.passes():
+        last = done
+        trees = _by_root(lines)
+        changed = {root: tree for root, tree in trees.items() if before.get(root) != tree}
+        if output == "tree" and changed:
+            _print(console, done, changed)
+        if writer:
+            writer.write(done, changed)
+        before = trees
+    assert last is not None
+    final = composed(last, work.world.children)
+    if output == "yaml":
+        click.echo(dump(final), nl=False)
+    elif output == "json":
+        click.echo(json.dumps(final, indent=2))
+    if writer:
+        writer.finish(final)
+    return _failures(last)
+
+
+def _failures(done: Pass) -> list[str]:
+    failed = [f"{r.target}: {r.refused['']}" for r in done.reports if r.refused.get("")]
+    for line in failed:
+        click.echo(line, err=True)
+    return failed
+
+
+def _by_root(lines: list[Line]) -> dict[str, list[Line]]:
+    trees: dict[str, list[Line]] = {}
+    for line in lines:
+        if not line.guide:
+            trees[line.what] = []
+        trees[next(reversed(trees))].append(line)
+    return trees
+
+
+def _print(console: Console, done: Pass, trees: dict[str, list[Line]]) -> None:
+    console.print(Text(f"pass {done.number}", style="bold"))
+    for tree in trees.values():
+        for line in tree:
+            console.print(Text(str(line), style=_STYLE[line.ready]))
+
+
+class _Writer:
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in [*folder.glob("pass-*.yaml"), *folder.glob("final.yaml"), *folder.glob("tree.txt")]:
+            old.unlink()
+        self._folder = folder
+
+    def write(self, done: Pass, trees: dict[str, list[Line]]) -> None:
+        if done.changed:
+            path = self._folder / f"pass-{done.number:02}.yaml"
+            path.write_text(dump([desired(o) for _, o in sorted(done.changed.items())]))
+        if trees:
+            with (self._folder / "tree.txt").open("a") as file:
+                file.write(f"pass {done.number}\n")
+                file.writelines(f"{line}\n" for tree in trees.values() for line in tree)
+
+    def finish(self, final: list[Manifest]) -> None:
+        (self._folder / "final.yaml").write_text(dump(final))
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, _: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def dump(manifests: list[Manifest]) -> str:
+    """Return the manifests as one YAML stream, fields as composed, long texts as blocks."""
+    return yaml.dump_all(manifests, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=110)

@@ -1,0 +1,1 @@
+"""Offline rendering: the real function over files, one call or a whole simulated control plane."""

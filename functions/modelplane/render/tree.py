@@ -1,0 +1,97 @@
+"""The composition tree as lines: what each composite made, and whether it is ready or why not."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from modelplane.core import Manifest, paths
+from modelplane.sim.play import Pass
+from modelplane.sim.reconcile import Report
+from modelplane.sim.world import Ref
+
+_CORE_CONDITIONS = {"Ready", "Synced"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a tree.
+
+    Attributes:
+        guide: the drawn branch before it.
+        key: composition resource name; empty for a root.
+        what: kind and name.
+        ready: None where the object is not composed yet.
+        why: the one reason that matters; empty where ready.
+    """
+
+    guide: str
+    key: str
+    what: str
+    ready: bool | None
+    why: str = ""
+
+    def __str__(self) -> str:
+        mark = {True: "ready", False: "not ready", None: "not yet"}[self.ready]
+        head = f"{self.guide}{f'{self.key}: ' if self.key else ''}{self.what}"
+        return f"{head}  [{mark}]{f' {self.why}' if self.why else ''}"
+
+
+def lines(done: Pass, children: Mapping[Ref, Mapping[str, Ref]]) -> list[Line]:
+    """Return the trees of a pass, one root per composite that nothing composed."""
+    reports = {r.target: r for r in done.reports}
+    composed = {child for found in children.values() for child in found.values()}
+    roots = [target for target in sorted(reports) if target not in composed]
+    return [line for root in roots for line in _tree(root, "", "", "", done, children, reports)]
+
+
+def _tree(
+    target: Ref,
+    key: str,
+    guide: str,
+    indent: str,
+    done: Pass,
+    children: Mapping[Ref, Mapping[str, Ref]],
+    reports: Mapping[Ref, Report],
+) -> Iterator[Line]:
+    obj = done.objects.get(target, {})
+    report = reports.get(target)
+    ready, why = _composite_state(obj, report) if report else _leaf_state(obj)
+    yield Line(guide, key, str(target), ready, why)
+    found = {k: r for k, r in children.get(target, {}).items() if r in done.objects}
+    held = dict(report.answer.held_back) if report and report.answer else {}
+    rows = sorted(found.keys() | held.keys())
+    for row in rows:
+        last = row == rows[-1]
+        branch, deeper = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        if row in found:
+            child = found[row]
+            refused = report.refused.get(row, "") if report else ""
+            for line in _tree(child, row, indent + branch, indent + deeper, done, children, reports):
+                yield line if not refused or line.key != row else _refused(line, refused)
+        else:
+            yield Line(indent + branch, row, "", None, held[row])
+
+
+def _refused(line: Line, why: str) -> Line:
+    return Line(line.guide, line.key, line.what, False, why)
+
+
+def _composite_state(obj: Manifest, report: Report) -> tuple[bool, str]:
+    if why := report.refused.get(""):
+        return False, why
+    if paths.is_true(obj, "Ready"):
+        return True, ""
+    for found in paths.mappings(obj, "status", "conditions"):
+        if found.get("type") not in _CORE_CONDITIONS and found.get("status") != "True":
+            message = paths.text(found, "message")
+            return False, f"{found.get('type')} {found.get('reason')}{f': {message}' if message else ''}"
+    return False, paths.text(paths.condition(obj, "Ready"), "message")
+
+
+def _leaf_state(obj: Manifest) -> tuple[bool, str]:
+    synced = paths.condition(obj, "Synced")
+    if synced.get("status") == "False":
+        return False, paths.text(synced, "message")
+    ready = paths.condition(obj, "Ready")
+    if ready.get("status") == "False":
+        return False, paths.text(ready, "message") or paths.text(ready, "reason")
+    return True, ""

@@ -1,0 +1,89 @@
+"""Playing reconciles over a whole control plane until nothing changes."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from modelplane.core import Manifest
+from modelplane.sim import rules
+from modelplane.sim.reconcile import Admission, Function, Report, reconcile
+from modelplane.sim.world import Ref, World
+
+# A fleet on both stacks settles in about a dozen passes; more than this is an oscillation.
+MAX_PASSES = 40
+
+
+class Unsettled(Exception):  # noqa: N818  (what happened, to be reported as such)
+    """The world kept changing: an oscillation, which in a real control plane never ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over all composites.
+
+    Attributes:
+        number: from 1.
+        reports: one per composite, in the order they were reconciled.
+        changed: objects that are new or whose desired part changed in this pass.
+        gone: what left in this pass.
+        objects: everything, after the pass.
+    """
+
+    number: int
+    reports: tuple[Report, ...]
+    changed: dict[Ref, Manifest] = field(default_factory=dict)
+    gone: tuple[Ref, ...] = ()
+    objects: dict[Ref, Manifest] = field(default_factory=dict)
+
+
+def composites(world: World, kinds: set[tuple[str, str]]) -> list[Ref]:
+    """Return the composites that a composer answers for, parents before children, by name."""
+    return sorted(
+        r
+        for r in world.objects
+        if (r.api_version, r.kind) in kinds and not rules.is_leaf(r.api_version, r.kind)
+    )
+
+
+def one_pass(world: World, kinds: set[tuple[str, str]], function: Function, admit: Admission) -> Pass:
+    """Reconcile every composite once, then let every leaf's controller act."""
+    world.passes += 1
+    before = copy.deepcopy(world.objects)
+    reports = [reconcile(world, target, function, admit) for target in composites(world, kinds)]
+    for target in sorted(world.objects):
+        rules.act(target, world)
+    after = copy.deepcopy(world.objects)
+    return Pass(
+        number=world.passes,
+        reports=tuple(reports),
+        changed={r: o for r, o in after.items() if _desired(before.get(r)) != _desired(o)},
+        gone=tuple(sorted(before.keys() - after.keys())),
+        objects=after,
+    )
+
+
+def play(
+    world: World,
+    kinds: set[tuple[str, str]],
+    function: Function,
+    admit: Admission,
+    limit: int = MAX_PASSES,
+) -> Iterator[Pass]:
+    """Yield passes until one changes nothing; that last one is yielded too.
+
+    Raises:
+        Unsettled: after `limit` passes, naming what still changes.
+    """
+    previous = copy.deepcopy(world.objects)
+    for _ in range(limit):
+        done = one_pass(world, kinds, function, admit)
+        yield done
+        if done.objects == previous:
+            return
+        previous = done.objects
+    last = sorted(str(r) for r in done.changed) or ["statuses only"]
+    raise Unsettled(f"still changing after {limit} passes: {', '.join(last[:5])}")
+
+
+def _desired(obj: Manifest | None) -> Manifest | None:
+    return None if obj is None else {k: v for k, v in obj.items() if k != "status"}
