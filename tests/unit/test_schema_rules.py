@@ -192,6 +192,11 @@ def test_names_what_does_not_compile(reason, openapi, path, text):
     assert found[0][2], "the error says why"
 
 
+def test_a_rule_that_does_not_compile_is_left_to_the_list_of_unsupported_ones():
+    schema = Schema(fields(a=ruled("self.made('up')"), b=ruled("self == 'x'")))
+    assert schema.check({"spec": {"a": "x", "b": "y"}}) == [Problem("spec.b", "refused")]
+
+
 QUANTITIES = [
     (
         "binary and decimal suffixes",
@@ -200,6 +205,11 @@ QUANTITIES = [
     ),
     ("milli", "quantity('1500m').asApproximateFloat() == 1.5 && !quantity('1500m').isInteger()", True),
     ("exponent", "quantity('1e3').compareTo(quantity('1k')) == 0", True),
+    (
+        "one number in two spellings",
+        "quantity('1.10') == quantity('1.1') && quantity('1') == quantity('1.0')",
+        True,
+    ),
     ("arithmetic", "quantity('1').add(quantity('500m')).sub(quantity('2')).sign() == -1", True),
     ("no quantity", "isQuantity('1Kb')", False),
     ("addresses", "isIP('::1') && isCIDR('10.0.0.0/8') && !isIP('10.0.0.256') && !isCIDR('10.0.0.1')", True),
