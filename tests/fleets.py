@@ -1,0 +1,86 @@
+"""The examples, played once per process: what every composer was asked and what it answered."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from modelplane.core import Inputs, Manifest
+from modelplane.kinds.registry import KINDS
+from modelplane.render import adapter, collect
+from modelplane.render.run import Rendering
+from modelplane.render.tree import Line
+from modelplane.sim.play import Pass
+from modelplane.sim.reconcile import Function, Reply
+from modelplane.sim.world import Ref, World, ref
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+FOLDERS = sorted(f.name for f in EXAMPLES.iterdir() if f.is_dir())
+
+
+@cache
+def real_function() -> Function:
+    """The function behind its protobuf shell, one for all tests, cache included."""
+    return adapter.function(KINDS)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One settled call: the composite, its snapshot, the pass, and what came back."""
+
+    target: Ref
+    inputs: Inputs
+    reply: Reply
+    number: int
+
+
+@dataclass
+class Played:
+    """A whole simulated life of some documents, from nothing to no further change."""
+
+    world: World
+    passes: list[tuple[Pass, list[Line]]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def final(self) -> Pass:
+        """The last pass, in which nothing changed."""
+        return self.passes[-1][0]
+
+    def last_calls(self) -> list[Call]:
+        """One call per composite: its last, with everything settled."""
+        return list({call.target: call for call in self.calls}.values())
+
+
+def documents(*folders: str) -> list[Manifest]:
+    """The documents of example folders, defaulted."""
+    return collect.read([EXAMPLES / folder for folder in folders])
+
+
+def play(found: Sequence[Manifest], world: World | None = None) -> Played:
+    """Play documents to rest, recording every settled call."""
+    world = world or World()
+    for document in found:
+        world.apply(document)
+    played = Played(world)
+
+    def recording(inputs: Inputs) -> Reply:
+        reply = real_function()(inputs)
+        if reply.answer is not None and {r.name for r in reply.requirements} <= inputs.required.keys():
+            snapshot = Inputs(
+                *(copy.deepcopy(x) for x in (inputs.composite, inputs.observed, inputs.required))
+            )
+            played.calls.append(Call(ref(inputs.composite), snapshot, reply, world.passes))
+        return reply
+
+    work = Rendering(world, recurse=True, function=recording)
+    played.passes.extend(work.passes())
+    return played
+
+
+@cache
+def played(folder: str) -> Played:
+    """Play one example folder; shared, so never write to it."""
+    return play(documents(folder))
