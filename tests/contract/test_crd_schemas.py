@@ -1,8 +1,11 @@
 """Third-party CRDs load, and every rule in them is one that our CEL can run."""
 
+import re
+
 import pytest
 
-from modelplane.api import definitions
+from modelplane.api import definitions, schema_cel
+from modelplane.api.schema_nodes import Node, walk
 
 # Kinds this package composes, of each source one that a rename or a moved group would break first.
 COMPOSED = [
@@ -54,6 +57,73 @@ def test_every_rule_of_our_own_kinds_runs():
     assert {key: definition.schema.unsupported for key, definition in known.items()} == {
         key: [] for key in known
     }
+
+
+CHAIN = re.compile(r"""(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*)+)(\()?""")
+TEXT = re.compile(r"""r?("[^"]*"|'[^']*')""")
+
+
+def undeclared(definition):
+    """Give the fields that rules read from `self` by name and the schema does not declare.
+
+    An API server types `self` and refuses the whole definition for such a rule; ours has it untyped.
+    """
+    for path, node in walk(Node(definition.schema.openapi)):
+        for rule in node.rules:
+            for match in CHAIN.finditer(TEXT.sub("''", rule["rule"])):
+                # A name before a bracket is a function, as in self.name.size().
+                steps = match[1][1:].split(".")[: -1 if match[2] else None]
+                if path or steps[:1] not in (["metadata"], ["apiVersion"], ["kind"]):
+                    yield from ((path, step, rule["rule"]) for step in missing(node, steps))
+
+
+def missing(node, steps):
+    for step in steps:
+        if not node.properties:
+            return
+        names = {schema_cel.escape(name): name for name in node.properties}
+        if step not in names:
+            yield step
+            return
+        node = node.child(names[step])
+
+
+def test_rules_of_our_own_kinds_read_only_declared_fields():
+    assert [found for definition in definitions.load().values() for found in undeclared(definition)] == []
+
+
+def test_rules_of_third_parties_read_only_declared_fields_so_the_search_is_sound(crds):
+    known = definitions.load_crds(crds)
+    assert [found for definition in known.values() for found in undeclared(definition)] == []
+
+
+def test_a_rule_that_reads_an_undeclared_field_is_found():
+    (definition,) = definitions.from_xrd(
+        {
+            "spec": {
+                "group": "example.org",
+                "names": {"kind": "Rack", "plural": "racks"},
+                "versions": [
+                    {
+                        "name": "v1",
+                        "schema": {
+                            "openAPIV3Schema": {
+                                "properties": {
+                                    "spec": {
+                                        "properties": {"size": {"type": "integer"}},
+                                        "x-kubernetes-validations": [
+                                            {"rule": "self.size > 0 && self.sise.b < 9"}
+                                        ],
+                                    }
+                                }
+                            }
+                        },
+                    }
+                ],
+            }
+        }
+    )
+    assert [(path, step) for path, step, _ in undeclared(definition)] == [("spec", "sise")]
 
 
 def test_real_rules_judge_real_objects(crds):
