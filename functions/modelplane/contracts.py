@@ -26,6 +26,11 @@ DRA_API: Final = "resource.k8s.io/v1"
 MODELEXPRESS_GROUP: Final = "modelexpress.nvidia.com"
 EPP_CONFIG_API: Final = "llm-d.ai/v1alpha1"
 RBAC_API: Final = "rbac.authorization.k8s.io/v1"
+TRAEFIK_API: Final = "traefik.io/v1alpha1"
+METALLB_API: Final = "metallb.io/v1beta1"
+CERT_MANAGER_API: Final = "cert-manager.io/v1"
+DISCOVERY_API: Final = "discovery.k8s.io/v1"
+CRD_API: Final = "apiextensions.k8s.io/v1"
 
 # --- Crossplane's own marks --------------------------------------------------------------------
 COMPOSITE_LABEL: Final = "crossplane.io/composite"
@@ -39,6 +44,9 @@ DEPLOYMENT_LABEL: Final = f"{GROUP}/deployment"
 CLUSTER_LABEL: Final = f"{GROUP}/cluster"
 REPLICA_INDEX_LABEL: Final = f"{GROUP}/replica-index"
 CACHE_LABEL: Final = f"{GROUP}/modelcache"
+# On a ModelCacheReplica: the cluster selector it was placed under, so that a cluster whose labels changed can
+# be told from a cache whose selector changed.
+CACHE_SELECTOR_ANNOTATION: Final = f"{GROUP}/cluster-selector"
 # The team a serving-cluster namespace belongs to; network policies select on it.
 NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
 # The composed key of a Release or Object, for people and for Usages found by label.
@@ -62,6 +70,9 @@ KAI_QUEUE_LABEL: Final = "kai.scheduler/queue"
 LLMD_ROLE_LABEL: Final = "llm-d.ai/role"
 LLMD_SERVING_LABEL: Final = "llm-d.ai/inference-serving"
 
+# Values of the role label on pods that network policies and people look for.
+ROLE_PICKER: Final = "picker"
+
 GPU_TAINT: Final = "nvidia.com/gpu"
 
 # --- Namespaces --------------------------------------------------------------------------------
@@ -70,6 +81,8 @@ SYSTEM_NAMESPACE: Final = "modelplane-system"
 MODELEXPRESS_NAMESPACE: Final = "modelexpress-system"
 MONITORING_NAMESPACE: Final = "monitoring"
 ENVOY_NAMESPACE: Final = "envoy-gateway-system"
+TRAEFIK_NAMESPACE: Final = "traefik-system"
+METALLB_NAMESPACE: Final = "metallb-system"
 
 # --- Well-known names --------------------------------------------------------------------------
 CLUSTER_GATEWAY: Final = "inference-gateway"
@@ -83,9 +96,13 @@ KAI_SCHEDULER: Final = "kai-scheduler"
 KAI_ROOT_QUEUE: Final = "modelplane-root"
 KAI_QUEUE: Final = "modelplane"
 MODELEXPRESS_SERVER: Final = "modelexpress-server"
+# The network policy of a team's namespace on a serving cluster.
+TEAM_POLICY: Final = "modelplane-ingress"
 FUNCTION_NAME: Final = "modelplane-function"
 KUBECONFIG: Final = "Kubeconfig"
 KUBECONFIG_KEY: Final = "kubeconfig"
+EKS_CLUSTER: Final = "EKSCluster"
+EKS_NODE_POOL: Final = "EKSNodePool"
 ENGINE_CONTAINER: Final = "engine"
 DEVICES_CLAIM: Final = "devices"
 CACHE_VOLUME: Final = "model-cache"
@@ -101,6 +118,7 @@ EPP_METRICS_PORT: Final = 9090
 MODELEXPRESS_PORT: Final = 8001
 NIXL_PORT: Final = 5557
 FLEET_GATEWAY_PORT: Final = 8000
+FLEET_GATEWAY_TLS_PORT: Final = 8443
 CACHE_MOUNT: Final = "/mnt/models"
 STAGING_MOUNT: Final = "/mnt/artifact"
 
@@ -110,6 +128,7 @@ ENV_RANK: Final = "MODELPLANE_RANK"
 ENV_GANG_SIZE: Final = "MODELPLANE_GANG_SIZE"
 ENV_RESERVED_PREFIX: Final = "MODELPLANE_"
 ENV_HF_CACHE: Final = "HF_HUB_CACHE"
+ENV_HF_TOKEN: Final = "HF_TOKEN"
 
 # --- Values of spec fields ---------------------------------------------------------------------
 STANDARD: Final = "Standard"
@@ -126,6 +145,14 @@ EXISTING: Final = "Existing"
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 FABRIC_NONE: Final = "None"
+FABRIC_EFA: Final = "EFA"
+FABRIC_INFINIBAND: Final = "InfiniBand"
+HUGGING_FACE: Final = "HuggingFace"
+# Phases of a ModelCacheReplica; what waits for weights waits for the third.
+CACHE_PENDING: Final = "Pending"
+CACHE_HYDRATING: Final = "Hydrating"
+CACHE_READY: Final = "Ready"
+CACHE_FAILED: Final = "Failed"
 
 # --- Condition types ---------------------------------------------------------------------------
 READY: Final = "Ready"
@@ -144,12 +171,16 @@ ENDPOINTS_RESOLVED: Final = "EndpointsResolved"
 ROUTING_READY: Final = "RoutingReady"
 CLUSTERS_MATCHED: Final = "ClustersMatched"
 ARTIFACT_READY: Final = "ArtifactReady"
+GATEWAY_READY: Final = "GatewayReady"
 COMPONENTS_READY: Final = "ComponentsReady"
 
 # Reasons every kind shares; a kind's own reasons stand beside its composer.
 REASON_UNDETERMINED: Final = "Undetermined"
 REASON_INVALID_SPEC: Final = "InvalidSpec"
 REASON_INPUT_UNREADABLE: Final = "InputUnreadable"
+# Admitted by the API, not composed by this release.
+REASON_SOURCE_NOT_SUPPORTED: Final = "SourceNotSupported"
+REASON_NOT_COMPOSED_HERE: Final = "NotComposedHere"
 
 # --- The pipeline ------------------------------------------------------------------------------
 # Input of a step in a platform's own Composition (docs/platform-reuse): which kind's composer to run.

@@ -73,6 +73,16 @@ def cache_claim(namespace: str, cache: str, revision: str = "") -> str:
     return child("modelcache", namespace, cache, *([revision] if revision else []))
 
 
+def staging_job(namespace: str, cache: str, artifact: str) -> str:
+    """Return the name of the Job that stages an artifact; Job specs are fixed, so each has its own."""
+    return child("modelcache", namespace, cache, "hydrate", artifact)
+
+
+def cache_token(namespace: str, cache: str) -> str:
+    """Return the name of the Secret with a cache's token, on the cluster while it stages."""
+    return child("modelcache", namespace, cache, "auth")
+
+
 def workload(replica_name: str, engine: str) -> str:
     """Return the name of an engine's Deployment; never the replica's own name."""
     return child(replica_name, engine)
@@ -88,9 +98,19 @@ def pod_clique_set(replica_name: str, engine: str, shape: str = "") -> str:
     return child(replica_name, engine, shape, limit=POD_CLIQUE_SET_LIMIT)
 
 
-def claim_template(replica_name: str, engine: str, role: str) -> str:
-    """Return the name of a member's ResourceClaimTemplate."""
-    return child(replica_name, engine, role.lower(), "devices")
+def claim_template(replica_name: str, engine: str, role: str, shape: str) -> str:
+    """Return the name of a member's ResourceClaimTemplate; `shape` digests its spec, which is immutable."""
+    return child(replica_name, engine, role.lower(), "devices", shape)
+
+
+def reference_copy(replica_name: str, kind: str, name: str) -> str:
+    """Return the name of a replica's copy of a Secret or ConfigMap: replicas of a team share no copy."""
+    return child(replica_name, kind.lower(), name)
+
+
+def route(replica_name: str) -> str:
+    """Return the name of a replica's HTTPRoute on its cluster."""
+    return child(replica_name, "route")
 
 
 def inference_pool(replica_name: str) -> str:

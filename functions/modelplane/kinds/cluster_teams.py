@@ -1,0 +1,152 @@
+"""Who uses a cluster: the teams' namespaces on it, and the guard against deleting it under them.
+
+A team has a namespace here while it has a ModelReplica or a ModelCacheReplica on the cluster. Deleting a
+Namespace deletes everything in it, the team's own Secrets and volumes too, so its Objects may not delete:
+leaving the plan costs at most the upkeep of labels and policies (docs/adr/0003-team-namespaces.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.core import Desired, Inputs, Manifest, Ready, Requirement, builders, paths
+
+REPLICAS = "replicas"
+CACHES = "caches"
+GUARD = "usage-replicas"
+_NAMESPACE = "namespace-"
+_POLICY = "network-policy-"
+
+_GUARD_REASON = (
+    "ModelReplicas or ModelCacheReplicas use this cluster. Delete the ModelDeployments and ModelCaches, or"
+    " drain the cluster with a NoExecute taint. Mind that a refused delete is remembered: it is replayed as"
+    " soon as the last of them has left."
+)
+# Whose pods may open connections into a team's namespace, beside its own: the gateway's proxies (Envoy
+# Gateway runs them in its own namespace, or in the Gateway's) and Prometheus. The API server sets
+# kubernetes.io/metadata.name on every namespace.
+_ADMITTED = (c.ENVOY_NAMESPACE, c.SYSTEM_NAMESPACE, c.MONITORING_NAMESPACE)
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Who is on the cluster.
+
+    Attributes:
+        teams: control-plane namespaces, sorted.
+        busy: whether anything is on it.
+    """
+
+    teams: Sequence[str]
+    busy: bool
+
+
+def requirements(cluster: str) -> list[Requirement]:
+    """Return the lookups of all that runs on the cluster, in every namespace."""
+    labels = {c.CLUSTER_LABEL: names.label_value(cluster)}
+    return [
+        Requirement(REPLICAS, c.API, "ModelReplica", match_labels=labels),
+        Requirement(CACHES, c.API, "ModelCacheReplica", match_labels=labels),
+    ]
+
+
+def census(inputs: Inputs) -> Census:
+    """Return who is on the cluster; on any doubt all who were there are still there.
+
+    Doubt is a list that was not fetched, or an entry that does not say whose it is.
+    """
+    found: set[str] = set()
+    certain = True
+    busy = False
+    for requirement in (REPLICAS, CACHES):
+        certain = certain and requirement in inputs.required
+        for item in inputs.all(requirement):
+            busy = True
+            team = paths.namespace(item)
+            certain = certain and bool(team)
+            found.add(team)
+    if not certain:
+        found.update(k.removeprefix(_NAMESPACE) for k in inputs.observed if k.startswith(_NAMESPACE))
+        busy = busy or GUARD in inputs.observed
+    return Census(sorted(found - {""}), busy)
+
+
+def guard(inputs: Inputs, who: Census) -> list[Desired]:
+    """Return the usage that refuses deletion of a busy cluster; a free one gets none.
+
+    It has no `by`: what uses the cluster is namespaced, and a ClusterUsage names cluster-scoped things only.
+    """
+    if not who.busy:
+        return []
+    manifest = {
+        "apiVersion": c.PROTECTION_API,
+        "kind": "ClusterUsage",
+        "metadata": {"name": names.child(inputs.name, GUARD)},
+        "spec": {
+            "of": {"apiVersion": c.API, "kind": "InferenceCluster", "resourceRef": {"name": inputs.name}},
+            "reason": _GUARD_REASON,
+            "replayDeletion": True,
+        },
+    }
+    return [Desired(GUARD, manifest, Ready.exists())]
+
+
+def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired]:
+    """Return each team's namespace and network policy on the cluster.
+
+    They count as ready once they exist: a team that arrives must not make the whole cluster unready.
+    """
+    target = builders.Target(
+        names.cluster_config(inputs.name),
+        "ClusterProviderConfig",
+        c.SYSTEM_NAMESPACE,
+        {c.CLUSTER_LABEL: names.label_value(inputs.name)},
+    )
+    found = []
+    for team in who.teams:
+        for key, manifest in _remote(team):
+            labels = {c.NAMESPACE_LABEL: names.label_value(team), c.RESOURCE_LABEL: names.label_value(key)}
+            wrapped = target.object(
+                names.child(inputs.name, key), manifest, policies=builders.WITHOUT_DELETE, labels=labels
+            )
+            found.append(Desired(key, wrapped, Ready.exists(), after=(config_key,)))
+    return found
+
+
+def prepared(inputs: Inputs, who: Census) -> list[str]:
+    """Return the teams whose namespace is there and closed to others; one listed before stays listed."""
+    before = paths.items(inputs.composite, "status", "namespaces")
+    return [
+        team
+        for team in who.teams
+        if team in before or all(inputs.is_ready(f"{prefix}{team}") for prefix in (_NAMESPACE, _POLICY))
+    ]
+
+
+def _remote(team: str) -> list[tuple[str, Manifest]]:
+    namespace = names.team_namespace(team)
+    labels = {c.NAMESPACE_LABEL: names.label_value(team)}
+    return [
+        (
+            f"{_NAMESPACE}{team}",
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}},
+        ),
+        (
+            f"{_POLICY}{team}",
+            {
+                "apiVersion": "networking.k8s.io/v1",
+                "kind": "NetworkPolicy",
+                "metadata": {"name": c.TEAM_POLICY, "namespace": namespace, "labels": labels},
+                "spec": {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": _sources()}]},
+            },
+        ),
+    ]
+
+
+def _sources() -> list[Manifest]:
+    # An empty pod selector is the policy's own namespace: gang peers, the endpoint picker, its probes.
+    own: Manifest = {"podSelector": {}}
+    others = [{"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: space}}} for space in _ADMITTED]
+    return [own, *others]
