@@ -29,6 +29,7 @@ RBAC_API: Final = "rbac.authorization.k8s.io/v1"
 TRAEFIK_API: Final = "traefik.io/v1alpha1"
 METALLB_API: Final = "metallb.io/v1beta1"
 CERT_MANAGER_API: Final = "cert-manager.io/v1"
+AI_GATEWAY_API: Final = "aigateway.envoyproxy.io/v1beta1"
 DISCOVERY_API: Final = "discovery.k8s.io/v1"
 CRD_API: Final = "apiextensions.k8s.io/v1"
 
@@ -37,6 +38,9 @@ COMPOSITE_LABEL: Final = "crossplane.io/composite"
 RESOURCE_NAME_ANNOTATION: Final = "crossplane.io/composition-resource-name"
 EXTERNAL_NAME_ANNOTATION: Final = "crossplane.io/external-name"
 EXTERNAL_CREATE_PREFIX: Final = "crossplane.io/external-create-"
+IN_USE_LABEL: Final = "crossplane.io/in-use"
+USAGE_DETAILS_ANNOTATION: Final = "crossplane.io/usage-details"
+USAGE_ANNOTATION_PREFIX: Final = "usage.crossplane.io/"
 
 # --- Labels and annotations --------------------------------------------------------------------
 # Identity of a replica and its endpoint; ModelService selectors and the deletion guard read them.
@@ -72,6 +76,9 @@ LLMD_SERVING_LABEL: Final = "llm-d.ai/inference-serving"
 
 # Values of the role label on pods that network policies and people look for.
 ROLE_PICKER: Final = "picker"
+# Values of it on what a serving stack installs: what holds a cloud load balancer, and what runs controllers.
+ROLE_GATEWAY: Final = "gateway"
+ROLE_CONTROLLER: Final = "controller"
 
 GPU_TAINT: Final = "nvidia.com/gpu"
 
@@ -81,6 +88,8 @@ SYSTEM_NAMESPACE: Final = "modelplane-system"
 MODELEXPRESS_NAMESPACE: Final = "modelexpress-system"
 MONITORING_NAMESPACE: Final = "monitoring"
 ENVOY_NAMESPACE: Final = "envoy-gateway-system"
+AI_GATEWAY_NAMESPACE: Final = "envoy-ai-gateway-system"
+DRA_DRIVER_NAMESPACE: Final = "nvidia-dra-driver"
 TRAEFIK_NAMESPACE: Final = "traefik-system"
 METALLB_NAMESPACE: Final = "metallb-system"
 
@@ -96,6 +105,9 @@ KAI_SCHEDULER: Final = "kai-scheduler"
 KAI_ROOT_QUEUE: Final = "modelplane-root"
 KAI_QUEUE: Final = "modelplane"
 MODELEXPRESS_SERVER: Final = "modelexpress-server"
+GPU_DEVICE_CLASS: Final = "gpu.nvidia.com"
+# What Envoy Gateway asks about every route; the chart gives Deployment and Service this name.
+AI_GATEWAY_HOST: Final = f"ai-gateway-controller.{AI_GATEWAY_NAMESPACE}.svc.cluster.local"
 # The network policy of a team's namespace on a serving cluster.
 TEAM_POLICY: Final = "modelplane-ingress"
 FUNCTION_NAME: Final = "modelplane-function"
@@ -117,6 +129,7 @@ EPP_HEALTH_PORT: Final = 9003
 EPP_METRICS_PORT: Final = 9090
 MODELEXPRESS_PORT: Final = 8001
 NIXL_PORT: Final = 5557
+AI_GATEWAY_PORT: Final = 1063
 FLEET_GATEWAY_PORT: Final = 8000
 FLEET_GATEWAY_TLS_PORT: Final = 8443
 CACHE_MOUNT: Final = "/mnt/models"
@@ -142,6 +155,8 @@ LEADER: Final = "Leader"
 WORKER: Final = "Worker"
 EKS: Final = "EKS"
 EXISTING: Final = "Existing"
+MANAGED: Final = "Managed"
+PROVIDED: Final = "Provided"
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 FABRIC_NONE: Final = "None"

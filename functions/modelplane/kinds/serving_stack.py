@@ -1,0 +1,169 @@
+"""ServingStack: what a cluster needs to serve models, installed, ordered and removed.
+
+Which components there are, and what each needs, is data (`stacks/`); this composer parses the spec, reaches
+the cluster, and reports. What the spec asks for and is not understood keeps all that runs.
+"""
+
+from typing import Any
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.api.serving_stack import ServingStackSpec
+from modelplane.core import Desired, Hold, Inputs, InvalidSpecError, Kind, Plan, Ready, paths, specs
+from modelplane.core.builders import Identity, SecretKey, Target, provider_config
+from modelplane.facts import versions
+from modelplane.facts.versions import Release, UnknownReleaseError
+from modelplane.kinds import serving_stack_status as status
+from modelplane.stacks import join
+from modelplane.stacks.component import ChartComponent, Component, Context, Images, Listener
+from modelplane.stacks.render import Renderer
+
+HELM_CONFIG = "provider-config-helm"
+KUBERNETES_CONFIG = "provider-config-kubernetes"
+GATEWAY_KEY = "gateway"
+
+REASON_UNKNOWN_RELEASE = "UnknownRelease"
+
+
+def compose(inputs: Inputs) -> Plan:
+    """Return what the stack wants on its cluster."""
+    spec = specs.parse(ServingStackSpec, inputs.spec, c.COMPONENTS_READY)
+    release = _release(spec, inputs)
+    components = _components(spec)
+    context = _context(spec, release)
+    renderer = Renderer(
+        owner=inputs.name,
+        target=Target(
+            config=names.child(inputs.name, "cluster"),
+            labels={c.CLUSTER_LABEL: names.label_value(spec.cluster_name or inputs.name)},
+        ),
+        configs=(HELM_CONFIG, KUBERNETES_CONFIG),
+        context=context,
+        overrides={key: settings.values for key, settings in spec.components.items()},
+        provided=spec.provided == c.PROVIDED,
+    )
+    rendered = renderer.render(components)
+    reports = status.reports(rendered, context, inputs)
+    fields: dict[str, Any] = {
+        "stackRelease": release.name,
+        "components": [report.entry() for report in reports],
+    }
+    if address := _address(inputs):
+        fields["gateway"] = {"address": address}
+    return Plan(
+        resources=[*_configs(spec, inputs), *(d for r in rendered for d in r.desired)],
+        status=fields,
+        conditions=[
+            status.components_ready(reports, connected=_connected(inputs)),
+            status.requirements_met(reports, spec.provided),
+        ],
+    )
+
+
+def _release(spec: ServingStackSpec, inputs: Inputs) -> Release:
+    """The spec's release, else the recorded one, else the newest: a cluster moves only when asked."""
+    recorded = paths.text(inputs.composite, "status", "stackRelease")
+    try:
+        if spec.stack_release:
+            return versions.release(spec.stack_release)
+        return versions.release(recorded) if recorded else versions.newest()
+    except UnknownReleaseError as error:
+        if spec.stack_release:
+            raise InvalidSpecError(c.COMPONENTS_READY, "spec.stackRelease", str(error)) from None
+        # An older package over a newer stack: installing older charts over newer ones unasked is a guess.
+        raise Hold(
+            c.COMPONENTS_READY,
+            REASON_UNKNOWN_RELEASE,
+            f"status.stackRelease: {error}; update the package, or name a known release in spec.stackRelease",
+        ) from None
+
+
+def _components(spec: ServingStackSpec) -> list[Component]:
+    if spec.stack not in join.STACKS:
+        known = ", ".join(join.STACKS)
+        raise InvalidSpecError(c.COMPONENTS_READY, "spec.stack", f"{spec.stack} is not one of {known}")
+    components = join.stack(spec.stack)
+    by_key = {x.key: x for x in components}
+    charts = ", ".join(sorted(x.key for x in components if isinstance(x, ChartComponent)))
+    for key, settings in sorted(spec.components.items()):
+        field = f"spec.components.{key}"
+        if key not in by_key:
+            raise InvalidSpecError(
+                c.COMPONENTS_READY, field, f"stack {spec.stack} has no such component; it has {charts}"
+            )
+        if settings.values and not isinstance(by_key[key], ChartComponent):
+            message = f"{key} is no chart and has no values; charts are {charts}"
+            raise InvalidSpecError(c.COMPONENTS_READY, f"{field}.values", message)
+        if not settings.enabled and not by_key[key].optional:
+            optional = ", ".join(x.key for x in components if x.optional)
+            message = f"the stack does not work without {key}; only {optional} can be left out"
+            raise InvalidSpecError(c.COMPONENTS_READY, f"{field}.enabled", message)
+    return [x for x in components if x.key not in spec.components or spec.components[x.key].enabled]
+
+
+def _context(spec: ServingStackSpec, release: Release) -> Context:
+    pull_secret = spec.images.pull_secret_ref.name if spec.images.pull_secret_ref else ""
+    settings: dict[str, Any] = {}
+    if spec.gateway.listeners:
+        settings["listeners"] = tuple(
+            Listener(entry.name, entry.port, entry.protocol) for entry in spec.gateway.listeners
+        )
+    return Context(
+        release=release,
+        cloud=spec.cloud,
+        gateway_class=spec.gateway.class_name,
+        images=Images(spec.images.mirror, pull_secret),
+        **settings,
+    )
+
+
+def _configs(spec: ServingStackSpec, inputs: Inputs) -> list[Desired]:
+    """The helm and kubernetes configs. Ready once observed: configs have no condition of their own."""
+    kubeconfig, identity = _credentials(spec, inputs.namespace)
+    name = names.child(inputs.name, "cluster")
+    return [
+        Desired(
+            key,
+            provider_config(api, "ProviderConfig", name, kubeconfig, identity, None),
+            Ready.exists(),
+        )
+        for key, api in ((HELM_CONFIG, c.HELM_API), (KUBERNETES_CONFIG, c.KUBERNETES_API))
+    ]
+
+
+def _credentials(spec: ServingStackSpec, namespace: str) -> tuple[SecretKey, Identity | None]:
+    kubeconfig: SecretKey | None = None
+    identity: Identity | None = None
+    for entry in spec.secrets:
+        secret = SecretKey(entry.namespace or namespace, entry.name, entry.key)
+        if entry.type == c.KUBECONFIG:
+            kubeconfig = kubeconfig or secret
+        else:
+            identity = identity or Identity(entry.type, secret)
+    if kubeconfig is None:
+        raise InvalidSpecError(
+            c.COMPONENTS_READY,
+            "spec.secrets",
+            f"no entry has type {c.KUBECONFIG}: add the one that reaches the cluster",
+        )
+    return kubeconfig, identity
+
+
+def _address(inputs: Inputs) -> str:
+    """The gateway's address, an IP or a host name; the last known one where it is not reported now."""
+    for entry in paths.mappings(inputs.remote(GATEWAY_KEY), "status", "addresses"):
+        if value := paths.text(entry, "value"):
+            return value
+    return paths.text(inputs.composite, "status", "gateway", "address")
+
+
+def _connected(inputs: Inputs) -> bool:
+    return HELM_CONFIG in inputs.observed and KUBERNETES_CONFIG in inputs.observed
+
+
+KIND = Kind(
+    api_version=c.INFRA_API,
+    kind="ServingStack",
+    compose=compose,
+    conditions=(c.COMPONENTS_READY, c.REQUIREMENTS_MET),
+)

@@ -1,0 +1,28 @@
+"""Envoy AI Gateway's controller: what turns a route to an InferencePool into calls to its endpoint picker."""
+
+from modelplane import contracts as c
+from modelplane.core.paths import Manifest
+from modelplane.stacks.component import ChartComponent, Images, pull_secrets
+
+_CONTROLLER = "docker.io/envoyproxy/ai-gateway-controller"
+_EXTPROC = "docker.io/envoyproxy/ai-gateway-extproc"
+
+
+def _mirrored(images: Images) -> Manifest:
+    values: Manifest = {}
+    if images.mirror:
+        values["controller"] = {"image": {"repository": images.image(_CONTROLLER)}}
+        values["extProc"] = {"image": {"repository": images.image(_EXTPROC)}}
+    if secrets := pull_secrets(images):
+        values["global"] = {"imagePullSecrets": secrets}
+    return values
+
+
+COMPONENT = ChartComponent(
+    key="ai-gateway",
+    pin="ai-gateway",
+    # It reads Envoy Gateway's kinds, and looks for InferencePool once, when it starts.
+    needs=("ai-gateway-crds", "envoy-gateway", "inference-pool-crd"),
+    namespace=c.AI_GATEWAY_NAMESPACE,
+    mirrored=_mirrored,
+)

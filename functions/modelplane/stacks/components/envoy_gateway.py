@@ -1,0 +1,54 @@
+"""Envoy Gateway, with the Gateway API CRDs its chart carries, set up to ask Envoy AI Gateway."""
+
+from modelplane import contracts as c
+from modelplane.core.paths import Manifest
+from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+
+
+def _values(_: Context) -> Manifest:
+    group, _slash, version = c.INFERENCE_API.partition("/")
+    every = {"includeAll": True}
+    return {
+        "config": {
+            "envoyGateway": {
+                "extensionApis": {"enableBackend": True},
+                # Without the manager a route to an InferencePool is admitted and never served.
+                "extensionManager": {
+                    "backendResources": [{"group": group, "kind": "InferencePool", "version": version}],
+                    "hooks": {
+                        "xdsTranslator": {
+                            "translation": {
+                                "listener": every,
+                                "route": every,
+                                "cluster": every,
+                                "secret": every,
+                            },
+                            "post": ["Translation", "Cluster", "Route"],
+                        }
+                    },
+                    "service": {"fqdn": {"hostname": c.AI_GATEWAY_HOST, "port": c.AI_GATEWAY_PORT}},
+                },
+            }
+        }
+    }
+
+
+def _mirrored(images: Images) -> Manifest:
+    settings: Manifest = {}
+    if images.mirror:
+        settings["imageRegistry"] = images.mirror
+    if secrets := pull_secrets(images):
+        settings["imagePullSecrets"] = secrets
+    return {"global": settings} if settings else {}
+
+
+COMPONENT = ChartComponent(
+    key="envoy-gateway",
+    pin="envoy-gateway",
+    # It watches the kinds named in backendResources, so they must be served when it starts.
+    needs=("inference-pool-crd",),
+    namespace=c.ENVOY_NAMESPACE,
+    values=_values,
+    mirrored=_mirrored,
+    provides=(Check.serves(c.GATEWAY_API), Check.serves(c.ENVOY_API)),
+)

@@ -1,0 +1,42 @@
+"""Grove: the Dynamo stack's gangs."""
+
+from modelplane import contracts as c
+from modelplane.core.paths import Manifest
+from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+
+_REGISTRY = "ghcr.io/ai-dynamo/grove"
+
+
+def _values(_: Context) -> Manifest:
+    return {
+        # Helm never upgrades a chart's crds/ folder; Grove's own installer does, on every start.
+        "crdInstaller": {"enabled": True},
+        # Otherwise each upgrade overwrites the generated certificate with an empty Secret.
+        "webhookServerSecret": {"enabled": False},
+    }
+
+
+def _mirrored(images: Images) -> Manifest:
+    values: Manifest = {}
+    if images.mirror:
+        source = images.image(_REGISTRY)
+        values["image"] = {"repository": f"{source}/grove-operator"}
+        values["crdInstaller"] = {"image": {"repository": f"{source}/grove-install-crds"}}
+        values["deployment"] = {
+            "env": [{"name": "GROVE_INIT_CONTAINER_IMAGE", "value": f"{source}/grove-initc"}]
+        }
+    if secrets := pull_secrets(images):
+        values["imagePullSecrets"] = secrets
+    return values
+
+
+COMPONENT = ChartComponent(
+    key="grove",
+    pin="grove",
+    # It makes KAI's PodGroups, so their API must be there first.
+    needs=("kai-scheduler",),
+    namespace="grove-system",
+    values=_values,
+    mirrored=_mirrored,
+    provides=(Check.serves(c.GROVE_API),),
+)

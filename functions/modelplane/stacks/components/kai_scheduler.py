@@ -1,0 +1,36 @@
+"""KAI, the scheduler that places a gang whole or not at all."""
+
+from modelplane import contracts as c
+from modelplane.core.paths import Manifest
+from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+
+
+def _values(_: Context) -> Manifest:
+    return {
+        # Its own queues have a quota of 0, in which nothing that cannot be preempted is ever scheduled.
+        "defaultQueue": {"createDefaultQueue": False},
+        # KAI evicts a gang 60 s after it lost a pod, long before a slow model is loaded again. A Go duration,
+        # negative for never: a bare -1 does not parse.
+        "scheduler": {"args": {"default-staleness-grace-period": "-1s"}},
+    }
+
+
+def _mirrored(images: Images) -> Manifest:
+    settings: Manifest = {}
+    if images.mirror:
+        settings["registry"] = images.image("ghcr.io/kai-scheduler/kai-scheduler")
+    if secrets := pull_secrets(images):
+        settings["imagePullSecrets"] = secrets
+    return {"global": settings} if settings else {}
+
+
+COMPONENT = ChartComponent(
+    key="kai-scheduler",
+    pin="kai-scheduler",
+    # Several of its objects have fixed names, so release and namespace must both be this.
+    namespace=c.KAI_SCHEDULER,
+    release_name=c.KAI_SCHEDULER,
+    values=_values,
+    mirrored=_mirrored,
+    provides=(Check.serves(c.KAI_API),),
+)

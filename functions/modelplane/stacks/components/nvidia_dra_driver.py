@@ -1,0 +1,47 @@
+"""NVIDIA's DRA driver: publishes GPUs as devices and prepares claims. No device plugin runs beside it."""
+
+from modelplane import contracts as c
+from modelplane.core.paths import Manifest
+from modelplane.stacks.component import (
+    ON_APPLY,
+    ChartComponent,
+    Check,
+    Context,
+    Images,
+    pull_secrets,
+)
+
+_IMAGE = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
+
+
+def _values(_: Context) -> Manifest:
+    return {
+        # The chart refuses to render without it: our word that no device plugin allocates the same GPUs.
+        "gpuResourcesEnabledOverride": True,
+        # Node images carry the driver (EKS GPU images). With GPU operator's driver container it is
+        # /run/nvidia/driver, set through spec.components.
+        "nvidiaDriverRoot": "/",
+        # Multi-node NVLink is not composed yet; on, it would start daemons that find no hardware.
+        "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
+        "kubeletPlugin": {"tolerations": [{"key": c.GPU_TAINT, "operator": "Exists"}]},
+    }
+
+
+def _mirrored(images: Images) -> Manifest:
+    values: Manifest = {}
+    if images.mirror:
+        values["image"] = {"repository": images.image(_IMAGE)}
+    if secrets := pull_secrets(images):
+        values["imagePullSecrets"] = secrets
+    return values
+
+
+COMPONENT = ChartComponent(
+    key="nvidia-dra-driver",
+    pin="nvidia-dra-driver",
+    needs=("node-feature-discovery", "nvidia-dra-driver-quota"),
+    namespace=c.DRA_DRIVER_NAMESPACE,
+    values=_values,
+    mirrored=_mirrored,
+    provides=(Check(c.DRA_API, "DeviceClass", c.GPU_DEVICE_CLASS, ON_APPLY),),
+)

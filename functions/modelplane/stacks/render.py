@@ -1,0 +1,169 @@
+"""From a stack's components to what is composed, with every order that follows from what they need."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.core.builders import OBSERVE_ONLY, Chart, Target
+from modelplane.core.paths import Manifest
+from modelplane.core.plan import Desired
+from modelplane.stacks.component import (
+    ChartComponent,
+    Check,
+    Component,
+    Context,
+    ObjectsComponent,
+    pin_of,
+)
+
+_DELETE = {"Delete", "*"}
+_GATEWAY = {"gateway", "gateway-service"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A component with what it composes.
+
+    Attributes:
+        component: the component.
+        desired: its resources; none where a Provided cluster has nothing to check for it.
+        checks: whether they only look at what the cluster must have itself.
+    """
+
+    component: Component
+    desired: tuple[Desired, ...]
+    checks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """What all of a stack's components are rendered with.
+
+    Attributes:
+        owner: name of the ServingStack.
+        target: the cluster.
+        configs: keys of the provider configs.
+        context: pins and settings.
+        overrides: Helm values of the platform, by component.
+        provided: the cluster has the components itself.
+    """
+
+    owner: str
+    target: Target
+    configs: tuple[str, ...]
+    context: Context
+    overrides: Mapping[str, Mapping[str, Any]]
+    provided: bool = False
+
+    def render(self, components: Sequence[Component]) -> list[Rendered]:
+        """Return each component with its resources, in the stack's order."""
+        manifests = {x.key: self._manifests(x) for x in components}
+        return [
+            Rendered(
+                component,
+                tuple(
+                    Desired(
+                        key,
+                        manifest,
+                        after=(*self.configs, *self._before(component, manifests)),
+                        outlives=self._users(component, manifest, components, manifests),
+                    )
+                    for key, manifest in manifests[component.key].items()
+                ),
+                checks=self.provided and not component.own,
+            )
+            for component in components
+        ]
+
+    def _before(self, component: Component, manifests: Mapping[str, Mapping[str, Manifest]]) -> list[str]:
+        return [key for need in (*component.needs, *component.after) for key in manifests[need]]
+
+    def _users(
+        self,
+        component: Component,
+        manifest: Manifest,
+        components: Sequence[Component],
+        manifests: Mapping[str, Mapping[str, Manifest]],
+    ) -> tuple[str, ...]:
+        # What is not deleted on the cluster may leave the control plane in any order: no Usage for it.
+        policies = manifest["spec"].get("managementPolicies", ["*"])
+        if not _DELETE.intersection(policies):
+            return ()
+        users = [x.key for x in components if component.key in x.needs]
+        return tuple(key for user in (*users, *component.outlives) for key in manifests[user])
+
+    def _manifests(self, component: Component) -> dict[str, Manifest]:
+        if self.provided and not component.own:
+            return self._checks(component)
+        if isinstance(component, ChartComponent):
+            return {component.key: self._release(component)}
+        if isinstance(component, ObjectsComponent):
+            return self._objects(component)
+        raise TypeError(f"{component.key} is neither a chart nor objects")
+
+    def _release(self, component: ChartComponent) -> Manifest:
+        pin, images = self.context.release.pin(component.pin), self.context.images
+        chart = Chart(
+            name=pin.chart,
+            repository=images.repository(pin.repository),
+            version=pin.version,
+            namespace=component.namespace,
+            release_name=component.release_name,
+            pull_secret=images.pull_secret,
+        )
+        values = component.merged(self.context, self.overrides.get(component.key, {}))
+        return self.target.release(
+            names.child(self.owner, component.key), chart, values, labels=_labels(component)
+        )
+
+    def _objects(self, component: ObjectsComponent) -> dict[str, Manifest]:
+        found: dict[str, Manifest] = {}
+        for document in component.documents(self.context):
+            key = f"{component.key}-{document.name}" if document.name else component.key
+            found[key] = self.target.object(
+                names.child(self.owner, key),
+                document.manifest,
+                ready_when=document.ready,
+                policies=document.policies or None,
+                labels=_labels(component, key),
+            )
+        return found
+
+    def _checks(self, component: Component) -> dict[str, Manifest]:
+        several = len(component.provides) > 1
+        found: dict[str, Manifest] = {}
+        for index, check in enumerate(component.provides):
+            key = f"check-{component.key}-{index}" if several else f"check-{component.key}"
+            found[key] = self._check(component, key, check)
+        return found
+
+    def _check(self, component: Component, key: str, check: Check) -> Manifest:
+        manifest = {
+            "apiVersion": check.api_version,
+            "kind": check.kind,
+            "metadata": {"name": check.name},
+        }
+        return self.target.object(
+            names.child(self.owner, key),
+            manifest,
+            ready_when=check.ready,
+            policies=OBSERVE_ONLY,
+            labels=_labels(component, key),
+        )
+
+
+def version(component: Component, context: Context) -> str:
+    """Return the version a component is pinned at, or an empty string for objects of our own."""
+    pin = pin_of(component, context)
+    return pin.version if pin else ""
+
+
+def _labels(component: Component, key: str = "") -> dict[str, str]:
+    labels = {c.RESOURCE_LABEL: key or component.key}
+    if isinstance(component, ChartComponent):
+        labels[c.ROLE_LABEL] = c.ROLE_CONTROLLER
+    elif component.key in _GATEWAY:
+        labels[c.ROLE_LABEL] = c.ROLE_GATEWAY
+    return labels

@@ -1,0 +1,80 @@
+"""ServingStacks, and what the providers report of what they compose."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from modelplane import contracts as c
+from modelplane.core import Answer, Inputs, paths, settle
+from modelplane.kinds import serving_stack
+
+ADDRESS = "203.0.113.7"
+KUBECONFIG = {"type": "Kubeconfig", "name": "north-kubeconfig", "key": "kubeconfig"}
+
+
+def stack(name: str = "north-stack", status: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """A ServingStack on an Existing cluster; `spec` overrides fields of the spec, None removes one."""
+    merged = {
+        "cloud": c.EXISTING,
+        "stack": c.STANDARD,
+        "clusterName": "north",
+        "secrets": [dict(KUBECONFIG)],
+        **spec,
+    }
+    composite: dict[str, Any] = {
+        "apiVersion": c.INFRA_API,
+        "kind": "ServingStack",
+        "metadata": {"name": name, "namespace": c.SYSTEM_NAMESPACE},
+        "spec": {key: value for key, value in merged.items() if value is not None},
+    }
+    if status is not None:
+        composite["status"] = dict(status)
+    return composite
+
+
+def compose(composite: Mapping[str, Any], observed: Mapping[str, Any] | None = None) -> Answer:
+    """One call of the composer."""
+    return settle.compose(serving_stack.KIND, Inputs(dict(composite), dict(observed or {})))
+
+
+def reported(manifest: Mapping[str, Any], ready: bool = True) -> dict[str, Any]:
+    """The composed object as observed once its provider has applied it."""
+    seen = copy.deepcopy(dict(manifest))
+    status = "True" if ready else "False"
+    if manifest["kind"] in ("Object", "Release"):
+        seen["status"] = {
+            "conditions": [{"type": "Synced", "status": "True"}, {"type": c.READY, "status": status}]
+        }
+    remote = paths.mapping(manifest, "spec", "forProvider", "manifest")
+    if remote:
+        at_provider = copy.deepcopy(dict(remote))
+        if remote["kind"] == "Gateway":
+            at_provider["status"] = {"addresses": [{"type": "IPAddress", "value": ADDRESS}]}
+        seen["status"]["atProvider"] = {"manifest": at_provider}
+    return seen
+
+
+def settled(composite: Mapping[str, Any], passes: int = 30) -> tuple[Answer, dict[str, Any]]:
+    """Compose until nothing changes, every composed object becoming ready between two calls."""
+    observed: dict[str, Any] = {}
+    for _ in range(passes):
+        answer = compose(composite, observed)
+        seen = {key: reported(composed.manifest) for key, composed in answer.resources.items()}
+        if seen == observed:
+            return answer, observed
+        observed = seen
+    raise AssertionError(f"did not settle in {passes} passes; held back: {answer.held_back}")
+
+
+def failed(observed: Mapping[str, Any], key: str, message: str) -> dict[str, Any]:
+    """The observed objects with one that its provider cannot apply."""
+    changed = copy.deepcopy(dict(observed))
+    changed[key]["status"] = {
+        "conditions": [
+            {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": message},
+            {"type": c.READY, "status": "False", "reason": "Creating"},
+        ]
+    }
+    return changed
