@@ -8,6 +8,10 @@ from modelplane.kinds import (
     eks_node_pool,
     inference_class,
     inference_cluster,
+    inference_gateway,
+    model_endpoint,
+    model_service,
+    serving_stack,
 )
 
 _ALL = (
@@ -15,6 +19,10 @@ _ALL = (
     inference_cluster.KIND,
     eks_cluster.KIND,
     eks_node_pool.KIND,
+    model_service.KIND,
+    model_endpoint.KIND,
+    inference_gateway.KIND,
+    serving_stack.KIND,
 )
 
 KINDS: Mapping[tuple[str, str], Kind] = {(kind.api_version, kind.kind): kind for kind in _ALL}

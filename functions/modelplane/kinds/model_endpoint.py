@@ -1,0 +1,181 @@
+"""ModelEndpoint: a selector-less Service and its EndpointSlice, which the front door routes to.
+
+An ExternalName Service would be shorter; Traefik's Gateway API provider does not follow one.
+"""
+
+from dataclasses import dataclass
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.api.model_endpoint import EndpointTls, ModelEndpointSpec
+from modelplane.core import (
+    Condition,
+    Desired,
+    Hold,
+    Inputs,
+    InvalidSpecError,
+    Kind,
+    Manifest,
+    Plan,
+    Ready,
+    paths,
+    specs,
+)
+from modelplane.routes import url
+
+BACKEND_CONFIGURED = "BackendConfigured"
+WAITING_FOR_BACKEND = "WaitingForBackend"
+INVALID_URL = "InvalidURL"
+AUTH_NOT_SUPPORTED = "AuthNotSupported"
+TLS_POLICY_REJECTED = "TLSPolicyRejected"
+
+SERVICE = "service"
+TLS_POLICY = "tls-policy"
+# The only key that Traefik 3.7 reads in a Secret of caCertificateRefs (traefik#12927).
+_CA_KEY = "ca.crt"
+
+
+@dataclass(frozen=True, slots=True)
+class _Backend:
+    """What both halves of the backend share."""
+
+    name: str
+    origin: url.Origin
+
+    @property
+    def port(self) -> Manifest:
+        # The name and appProtocol decide the scheme; without them Traefik takes port 443 for TLS and any
+        # other for plain HTTP (traefik, pkg/provider/kubernetes/gateway).
+        scheme = self.origin.scheme
+        return {"name": scheme, "port": self.origin.port, "protocol": "TCP", "appProtocol": scheme}
+
+
+def compose(inputs: Inputs) -> Plan:
+    """Return the backend of one endpoint; with a URL nobody can connect to, what runs stays."""
+    spec = specs.parse(ModelEndpointSpec, inputs.spec, c.ROUTING_READY)
+    try:
+        origin = url.parse(spec.url)
+    except url.UrlError as error:
+        raise Hold(c.ROUTING_READY, INVALID_URL, f"spec.url {error}") from None
+    backend = _Backend(names.child(inputs.name, "backend"), origin)
+    slice_key = f"endpointslice-{origin.address_type.lower()}"
+    resources = [
+        Desired(SERVICE, _service(backend), Ready.exists()),
+        Desired(slice_key, _slice(inputs.name, backend), Ready.exists()),
+    ]
+    needed = [SERVICE, slice_key]
+    if spec.tls is not None:
+        resources.append(Desired(TLS_POLICY, _policy(inputs.name, backend, spec.tls), Ready.exists()))
+        needed.append(TLS_POLICY)
+    condition = _routing(inputs, spec, needed)
+    return Plan(
+        resources=resources,
+        status=_status(inputs, backend.name, needed) if spec.auth is None else {},
+        conditions=[condition],
+        ready=None if condition.status else False,
+    )
+
+
+def _service(backend: _Backend) -> Manifest:
+    port = backend.port
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": backend.name},
+        "spec": {"type": "ClusterIP", "ports": [{**port, "targetPort": port["port"]}]},
+    }
+
+
+def _slice(endpoint: str, backend: _Backend) -> Manifest:
+    kind = backend.origin.address_type
+    return {
+        "apiVersion": c.DISCOVERY_API,
+        "kind": "EndpointSlice",
+        "metadata": {
+            # addressType cannot change: each type is an object of its own.
+            "name": names.child(endpoint, "backend", kind),
+            "labels": {
+                "kubernetes.io/service-name": backend.name,
+                "endpointslice.kubernetes.io/managed-by": "modelplane",
+            },
+        },
+        "addressType": kind,
+        # Traefik passes over endpoints whose ready condition is not set.
+        "endpoints": [{"addresses": [backend.origin.host], "conditions": {"ready": True}}],
+        "ports": [backend.port],
+    }
+
+
+def _policy(endpoint: str, backend: _Backend, tls: EndpointTls) -> Manifest:
+    if backend.origin.scheme != "https":
+        raise InvalidSpecError(c.ROUTING_READY, "spec.tls", "is only for an https spec.url: remove it")
+    validation: Manifest = {"hostname": _server_name(backend.origin, tls)}
+    if tls.ca_secret_ref is None:
+        validation["wellKnownCACertificates"] = "System"
+    elif tls.ca_secret_ref.key != _CA_KEY:
+        raise InvalidSpecError(
+            c.ROUTING_READY,
+            "spec.tls.caSecretRef.key",
+            f"the gateway reads only {_CA_KEY}: store the certificates under it",
+        )
+    else:
+        validation["caCertificateRefs"] = [{"group": "", "kind": "Secret", "name": tls.ca_secret_ref.name}]
+    return {
+        "apiVersion": c.GATEWAY_API,
+        "kind": "BackendTLSPolicy",
+        "metadata": {"name": names.child(endpoint, "backend", "tls")},
+        "spec": {
+            "targetRefs": [{"group": "", "kind": "Service", "name": backend.name}],
+            "validation": validation,
+        },
+    }
+
+
+def _server_name(origin: url.Origin, tls: EndpointTls) -> str:
+    if not tls.server_name and origin.address_type != "FQDN":
+        raise InvalidSpecError(
+            c.ROUTING_READY, "spec.tls.serverName", "is needed where spec.url has an IP address: set it"
+        )
+    try:
+        return url.host_name(tls.server_name) if tls.server_name else origin.host
+    except url.UrlError as error:
+        raise InvalidSpecError(c.ROUTING_READY, "spec.tls.serverName", str(error)) from None
+
+
+def _status(inputs: Inputs, name: str, needed: list[str]) -> Manifest:
+    # Once published the name stays while the Service does: a slice that is being replaced must not take the
+    # endpoint out of its service's route.
+    published = paths.text(inputs.composite, "status", "routing", "backendName") == name
+    standing = SERVICE in inputs.observed and (published or all(key in inputs.observed for key in needed))
+    return {"routing": {"backendName": name}} if standing else {}
+
+
+def _routing(inputs: Inputs, spec: ModelEndpointSpec, needed: list[str]) -> Condition:
+    if spec.auth is not None:
+        return Condition(
+            c.ROUTING_READY,
+            False,
+            AUTH_NOT_SUPPORTED,
+            f"spec.auth: Traefik cannot send what Secret {spec.auth.secret_ref.name} holds without the value "
+            "standing readable in an object, so no request is sent here; reach the provider through a proxy "
+            "that adds the credential, and remove spec.auth",
+        )
+    if missing := [key for key in needed if key not in inputs.observed]:
+        message = f"waiting for {', '.join(missing)} to be created"
+        return Condition(c.ROUTING_READY, False, WAITING_FOR_BACKEND, message)
+    if TLS_POLICY in needed and (why := _rejection(inputs)):
+        message = f"spec.tls is not in force: {why}; requests to this endpoint fail until it is"
+        return Condition(c.ROUTING_READY, False, TLS_POLICY_REJECTED, message)
+    return Condition(c.ROUTING_READY, True, BACKEND_CONFIGURED)
+
+
+def _rejection(inputs: Inputs) -> str:
+    """Say why a gateway refuses the policy; empty where none has said so."""
+    for ancestor in paths.mappings(inputs.observed.get(TLS_POLICY), "status", "ancestors"):
+        for found in paths.mappings(ancestor, "conditions"):
+            if found.get("type") in ("Accepted", "ResolvedRefs") and found.get("status") == "False":
+                return paths.text(found, "message") or paths.text(found, "reason") or "the gateway refuses it"
+    return ""
+
+
+KIND = Kind(c.API, "ModelEndpoint", compose, conditions=(c.ROUTING_READY,))
