@@ -120,7 +120,8 @@ def inference_pool(replica_name: str) -> str:
 
 def picker(replica_name: str) -> str:
     """Return the name of a replica's endpoint picker objects."""
-    return child(replica_name, "epp")
+    # Three parts: an engine that a user calls "epp" has a workload of two.
+    return child(replica_name, "epp", "picker")
 
 
 def serving_stack(cluster: str) -> str:
