@@ -60,6 +60,7 @@ class ServingStackSpec(Model):
     cluster_name: str = ""
     stack_release: str = ""
     provided: str = c.MANAGED
+    pool_taints: tuple[str, ...] = ()
     secrets: tuple[SecretEntry, ...]
     gateway: GatewaySettings = GatewaySettings()
     images: ImageSettings = ImageSettings()

@@ -212,6 +212,7 @@ def _stack(
         "stack": spec.stack,
         "stackRelease": spec.stack_release or paths.text(inputs.composite, "status", "stackRelease"),
         "provided": cloud.provided(spec),
+        "poolTaints": sorted({key for p in spec.node_pools for t in p.taints or () if (key := t.get("key"))}),
         "images": spec.images,
         "components": spec.components,
         "secrets": [_secret_entry(secret) for secret in secrets],

@@ -102,7 +102,8 @@ def _components(spec: ServingStackSpec) -> list[Component]:
 
 
 def _context(spec: ServingStackSpec, release: Release) -> Context:
-    pull_secret = spec.images.pull_secret_ref.name if spec.images.pull_secret_ref else ""
+    # Credentials for the mirror: sent to a public registry they would turn anonymous pulls into failed ones.
+    ref = spec.images.pull_secret_ref if spec.images.mirror else None
     settings: dict[str, Any] = {}
     if spec.gateway.listeners:
         settings["listeners"] = tuple(
@@ -112,7 +113,8 @@ def _context(spec: ServingStackSpec, release: Release) -> Context:
         release=release,
         cloud=spec.cloud,
         gateway_class=spec.gateway.class_name,
-        images=Images(spec.images.mirror, pull_secret),
+        images=Images(spec.images.mirror, ref.name if ref else ""),
+        pool_taints=spec.pool_taints,
         **settings,
     )
 

@@ -1,5 +1,6 @@
 """What a ServingStack says of its components: version, state, and why one is not there yet."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +27,12 @@ REASON_MISSING = "ComponentMissing"
 REASON_MANAGED = "ComponentsManaged"
 REASON_FOUND = "ComponentsFound"
 REASON_CHECKING = "Checking"
+REASON_CHECK_FAILED = "CheckFailed"
 
 _DONE = {READY, FOUND}
+_CONFIG = re.compile(r"provider-config-")
+# What crossplane-runtime reports of an Object that only observes (pkg/reconciler/managed/reconciler.go).
+_NOT_THERE = "external resource does not exist"
 # A provider's error may quote a whole manifest; the first lines say what is wrong.
 _MESSAGE_LIMIT = 512
 
@@ -40,6 +45,7 @@ class Report:
     version: str
     state: str
     message: str = ""
+    check: bool = False
 
     def entry(self) -> dict[str, str]:
         """Return the status entry; what is empty is left out."""
@@ -68,15 +74,16 @@ def components_ready(found: Sequence[Report], connected: bool) -> Condition:
 
 
 def requirements_met(found: Sequence[Report], provided: str) -> Condition:
-    """Return RequirementsMet: what a Provided cluster lacks."""
+    """Return RequirementsMet: what a Provided cluster lacks, unknown while it has not been asked."""
     if provided != c.PROVIDED:
         return Condition(c.REQUIREMENTS_MET, True, REASON_MANAGED)
-    missing = [x for x in found if x.state == MISSING]
-    if missing:
-        what = "; ".join(f"{x.name} ({x.message})" for x in missing)
-        message = f"the cluster lacks {what}: install it, or set components to {c.MANAGED}"
+    checks = [x for x in found if x.check]
+    if missing := [f"{x.name} ({x.message})" for x in checks if x.state == MISSING]:
+        message = f"the cluster lacks {'; '.join(missing)}: install it, or have components {c.MANAGED}"
         return Condition(c.REQUIREMENTS_MET, False, REASON_MISSING, message)
-    if any(x.state == CHECKING for x in found):
+    if failed := [f"{x.name}: {x.message}" for x in checks if x.state == FAILED]:
+        return Condition(c.REQUIREMENTS_MET, None, REASON_CHECK_FAILED, failed[0])
+    if any(x.state == CHECKING for x in checks):
         return Condition(c.REQUIREMENTS_MET, None, REASON_CHECKING, "the cluster has not answered yet")
     return Condition(c.REQUIREMENTS_MET, True, REASON_FOUND)
 
@@ -92,24 +99,33 @@ _REASONS: Mapping[str, str] = {
 
 
 def _report(each: Rendered, context: Context, inputs: Inputs) -> Report:
-    name, pinned = each.component.key, "" if each.checks else version(each.component, context)
+    pinned = "" if each.checks else version(each.component, context)
+    state, message = _state(each, inputs)
+    return Report(each.component.key, pinned, state, message, each.checks)
+
+
+def _state(each: Rendered, inputs: Inputs) -> tuple[str, str]:
     pending = [x for x in each.desired if not inputs.is_ready(x.key)]
     if not pending:
-        return Report(name, pinned, FOUND if each.checks else READY)
-    absent = [x for x in pending if x.key not in inputs.observed]
+        return FOUND if each.checks else READY, ""
     for desired in pending:
         if problem := _problem(inputs.observed.get(desired.key)):
-            return Report(name, pinned, MISSING if each.checks else FAILED, _problem_of(each, problem))
-    if absent:
-        return Report(name, pinned, CHECKING if each.checks else WAITING, _waits(absent[0], inputs))
-    return Report(name, pinned, CHECKING if each.checks else INSTALLING, _progress(pending[0], inputs))
+            missing = each.checks and _NOT_THERE in problem
+            return (MISSING, _sought(desired)) if missing else (FAILED, problem[:_MESSAGE_LIMIT])
+    if each.checks:
+        return CHECKING, _progress(pending[0], inputs)
+    absent = [x for x in pending if x.key not in inputs.observed]
+    return (WAITING, _waits(absent[0], inputs)) if absent else (INSTALLING, _progress(pending[0], inputs))
 
 
 def _waits(desired: Desired, inputs: Inputs) -> str:
-    closed = [key for key in desired.after if key in inputs.observed and not inputs.is_ready(key)]
-    absent = [key for key in desired.after if key not in inputs.observed]
-    waits = [key for key in (*closed, *absent) if not key.startswith("provider-config-")]
+    waits = [key for key in desired.after if not _CONFIG.match(key) and not inputs.is_ready(key)]
     return f"waits for {', '.join(waits)}" if waits else ""
+
+
+def _sought(desired: Desired) -> str:
+    sought = paths.mapping(desired.manifest, "spec", "forProvider", "manifest")
+    return f"{sought['kind']} {paths.name(sought)} is not there"
 
 
 def _problem(observed: Mapping[str, Any] | None) -> str:
@@ -120,13 +136,6 @@ def _problem(observed: Mapping[str, Any] | None) -> str:
     if paths.text(observed, "status", "atProvider", "state") == "failed":
         return paths.text(observed, "status", "atProvider", "releaseDescription") or "the Helm release failed"
     return ""
-
-
-def _problem_of(each: Rendered, problem: str) -> str:
-    if each.checks:
-        what = ", ".join(f"{x.kind} {x.name}" for x in each.component.provides)
-        problem = f"needs {what}: {problem}"
-    return problem[:_MESSAGE_LIMIT]
 
 
 def _progress(desired: Desired, inputs: Inputs) -> str:

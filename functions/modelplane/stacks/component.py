@@ -65,6 +65,7 @@ class Context:
         gateway_class: name of the GatewayClass.
         listeners: of the gateway.
         images: mirror and pull secret.
+        pool_taints: keys of taints on GPU nodes beside the GPU's own.
     """
 
     release: Release
@@ -72,6 +73,13 @@ class Context:
     gateway_class: str = c.CLUSTER_GATEWAY_CLASS
     listeners: Sequence[Listener] = (Listener("http", 80, "HTTP"),)
     images: Images = field(default_factory=Images)
+    pool_taints: Sequence[str] = ()
+
+    @property
+    def node_tolerations(self) -> list[Manifest]:
+        """Tolerations for what must run on every GPU node, and on no other tainted one: each has a key."""
+        keys = dict.fromkeys((c.GPU_TAINT, *self.pool_taints))
+        return [{"key": key, "operator": "Exists"} for key in keys]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ def _documents(_: Context) -> list[Document]:
     return [Document(service, ON_APPLY, policies=_POLICIES)]
 
 
+# Not on a Provided cluster: Envoy Gateway stays there, and may make its Services in another namespace.
 COMPONENT = ObjectsComponent(
     key="gateway-service",
-    own=True,
     needs=("envoy-gateway",),
     after=("gateway",),
     # While the Gateway stands, Envoy Gateway would make the Service again.

@@ -1,14 +1,13 @@
 """Node Feature Discovery: labels nodes with an NVIDIA device, as the DRA driver's affinity asks for."""
 
-from modelplane import contracts as c
 from modelplane.core.paths import Manifest
 from modelplane.stacks.component import ChartComponent, Context, Images, pull_secrets
 
 
-def _values(_: Context) -> Manifest:
-    # Without it no worker runs on a tainted GPU node: no label, no DRA plugin, and every claim pends while the
-    # whole stack is green.
-    return {"worker": {"tolerations": [{"key": c.GPU_TAINT, "operator": "Exists"}]}}
+def _values(context: Context) -> Manifest:
+    # Without it no worker runs on a tainted GPU node: no label, no DRA plugin, every claim pends while all
+    # else is green.
+    return {"worker": {"tolerations": context.node_tolerations}}
 
 
 def _mirrored(images: Images) -> Manifest:

@@ -14,7 +14,7 @@ from modelplane.stacks.component import (
 _IMAGE = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
 
 
-def _values(_: Context) -> Manifest:
+def _values(context: Context) -> Manifest:
     return {
         # The chart refuses to render without it: our word that no device plugin allocates the same GPUs.
         "gpuResourcesEnabledOverride": True,
@@ -23,7 +23,7 @@ def _values(_: Context) -> Manifest:
         "nvidiaDriverRoot": "/",
         # Multi-node NVLink is not composed yet; on, it would start daemons that find no hardware.
         "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
-        "kubeletPlugin": {"tolerations": [{"key": c.GPU_TAINT, "operator": "Exists"}]},
+        "kubeletPlugin": {"tolerations": context.node_tolerations},
     }
 
 

@@ -27,7 +27,7 @@ def _scrape_envoy() -> Manifest:
     }
 
 
-def _values(_: Context) -> Manifest:
+def _values(context: Context) -> Manifest:
     return {
         "grafana": _OFF,
         "alertmanager": _OFF,
@@ -38,7 +38,7 @@ def _values(_: Context) -> Manifest:
         "kubeProxy": _OFF,
         # A webhook that fails closed on rules is one more thing that can block a removal.
         "prometheusOperator": {"admissionWebhooks": _OFF, "tls": _OFF},
-        "prometheus-node-exporter": {"tolerations": [{"key": c.GPU_TAINT, "operator": "Exists"}]},
+        "prometheus-node-exporter": {"tolerations": context.node_tolerations},
         "prometheus": {
             "prometheusSpec": {
                 "podMonitorSelectorNilUsesHelmValues": False,
