@@ -142,6 +142,10 @@ ENV_GANG_SIZE: Final = "MODELPLANE_GANG_SIZE"
 ENV_RESERVED_PREFIX: Final = "MODELPLANE_"
 ENV_HF_CACHE: Final = "HF_HUB_CACHE"
 ENV_HF_TOKEN: Final = "HF_TOKEN"
+# Between a staging Job and its script.
+ENV_STAGING_REPO: Final = "STAGING_REPO"
+ENV_STAGING_REVISION: Final = "STAGING_REVISION"
+ENV_STAGING_ID: Final = "STAGING_ID"
 
 # --- Values of spec fields ---------------------------------------------------------------------
 STANDARD: Final = "Standard"
