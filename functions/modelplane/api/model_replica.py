@@ -1,0 +1,169 @@
+"""The spec of a ModelReplica, as far as code reads it."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from modelplane import contracts as c
+from modelplane.api.base import Model
+
+
+def _plain(value: Any) -> Any:
+    """Return a copy without nulls and with whole floats as integers.
+
+    Crossplane's protobuf carries every number as a float, and a null would be sent to the cluster as one.
+    """
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+class Selector(Model):
+    """A condition on a device."""
+
+    cel: str
+
+
+class DeviceRequest(Model):
+    """Devices that each pod of a member claims."""
+
+    name: str
+    device_class_name: str
+    count: int = 1
+    selectors: tuple[Selector, ...] = ()
+
+
+class Worker(Model):
+    """Size of a gang beside its leader."""
+
+    nodes: int = 1
+
+
+class TemplateMetadata(Model):
+    """Labels and annotations of a member's pods."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class PodSpec(Model):
+    """The open part of a pod; containers and volumes stay as written, since they are passed on."""
+
+    containers: tuple[dict[str, Any], ...]
+    init_containers: tuple[dict[str, Any], ...] = ()
+    volumes: tuple[dict[str, Any], ...] = ()
+    image_pull_secrets: tuple[dict[str, Any], ...] = ()
+    termination_grace_period_seconds: int | None = None
+
+    @field_validator("containers", "init_containers", "volumes", "image_pull_secrets", mode="before")
+    @classmethod
+    def _passed_on(cls, value: Any) -> Any:
+        return _plain(value)
+
+    @field_validator("containers")
+    @classmethod
+    def _one_engine(cls, value: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        if sum(1 for x in value if x.get("name") == c.ENGINE_CONTAINER) != 1:
+            raise ValueError(f"exactly one container must be named {c.ENGINE_CONTAINER}")
+        return value
+
+
+class PodTemplate(Model):
+    """The pods of a member."""
+
+    metadata: TemplateMetadata = TemplateMetadata()
+    spec: PodSpec
+
+
+class Member(Model):
+    """Pods of one role in an engine."""
+
+    role: Literal["Standalone", "Leader", "Worker"] = "Standalone"
+    node_pool_name: str
+    device_requests: tuple[DeviceRequest, ...] = ()
+    worker: Worker = Worker()
+    template: PodTemplate
+
+
+class Engine(Model):
+    """One serving unit: a single pod, or a gang of a leader and its workers, in identical copies."""
+
+    name: str
+    copies: int = 1
+    phase: Literal["Prefill", "Decode"] | None = None
+    port: int | None = None
+    members: tuple[Member, ...]
+
+    @field_validator("members")
+    @classmethod
+    def _shape(cls, value: tuple[Member, ...]) -> tuple[Member, ...]:
+        if sorted(x.role for x in value) not in ([c.STANDALONE], [c.LEADER, c.WORKER]):
+            raise ValueError("members must be one Standalone, or one Leader and one Worker")
+        return value
+
+    @property
+    def is_gang(self) -> bool:
+        """Tell whether a copy is more than one pod."""
+        return len(self.members) > 1
+
+    @property
+    def serving(self) -> Member:
+        """The member whose pod answers requests."""
+        return next(m for m in self.members if m.role != c.WORKER)
+
+    @property
+    def workers(self) -> Member | None:
+        """The member of the worker pods; None for a single pod."""
+        return next((m for m in self.members if m.role == c.WORKER), None)
+
+    @property
+    def gang_size(self) -> int:
+        """Pods in one copy."""
+        return 1 + (self.workers.worker.nodes if self.workers else 0)
+
+
+class CacheRef(Model):
+    """The ModelCache with the weights."""
+
+    name: str
+
+
+class Serving(Model):
+    """How requests flow through the engines."""
+
+    mode: Literal["Unified", "PrefillDecode"] = "Unified"
+    kv_block_size: int | None = None
+
+
+class ModelReplicaSpec(Model):
+    """One placed replica of a ModelDeployment."""
+
+    cluster_name: str
+    labels: dict[str, str] = Field(default_factory=dict)
+    model_cache_ref: CacheRef | None = None
+    serving: Serving = Serving()
+    engines: tuple[Engine, ...]
+
+    @field_validator("engines")
+    @classmethod
+    def _some(cls, value: tuple[Engine, ...]) -> tuple[Engine, ...]:
+        if not value:
+            raise ValueError("at least one engine is needed")
+        return value
+
+    @model_validator(mode="after")
+    def _phases(self) -> "ModelReplicaSpec":
+        wanted = [c.DECODE, c.PREFILL]
+        if self.serving.mode == c.PREFILL_DECODE and sorted(e.phase or "" for e in self.engines) != wanted:
+            raise ValueError("serving.mode PrefillDecode needs one Prefill and one Decode engine")
+        return self
+
+    def phase(self, name: str) -> Engine | None:
+        """Return the engine of that phase; None unless requests are split in phases."""
+        if self.serving.mode != c.PREFILL_DECODE:
+            return None
+        return next((e for e in self.engines if e.phase == name), None)

@@ -1,0 +1,163 @@
+"""Gangs on the Dynamo stack: a PodCliqueSet, whose webhook refuses what others would let through.
+
+A gang alone is one set with a replica a copy, so that copies scale in place; a prefill/decode pair is one set
+with a scaling group for each engine, so that KAI places both or neither.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.api.model_replica import Engine, Member
+from modelplane.core import builders, paths
+from modelplane.core.paths import Manifest
+from modelplane.gangs import env, pods, workload
+from modelplane.gangs.site import Site
+
+# Which pods are one copy: a replica of the set, or (in a pair) a replica of the scaling group.
+_SET_REPLICA = "grove.io/podcliqueset-replica-index"
+_GROUP_REPLICA = "grove.io/podcliquescalinggroup-replica-index"
+_LEADER = "leader"
+_WORKER = "worker"
+# Grove and Kubernetes write these where they are absent (operator/internal/webhook defaults).
+_GRACE_SECONDS = 30
+_TERMINATION_DELAY = "4h0m0s"
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """An engine's place in the set: its scaling group and what its clique names start with.
+
+    No clique name may end with another's, since Grove finds a clique's template by suffix.
+    """
+
+    engine: Engine
+    name: str
+    prefix: str
+    replicas: int
+    copy_label: str
+
+    def clique(self, member: Member) -> str:
+        return self.prefix + (_WORKER if member.role == c.WORKER else _LEADER)
+
+
+class PodCliqueSetBackend:
+    """Hands gangs to Grove and their pods to KAI."""
+
+    kind = "PodCliqueSet"
+    ready_when = builders.GANGS_AVAILABLE
+
+    def workload(
+        self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]
+    ) -> workload.Workload:
+        """Return the set of one gang, or of a prefill/decode pair."""
+        pair = len(engines) > 1
+        groups = _pair(engines) if pair else [_Group(engines[0], "g", "", 1, _SET_REPLICA)]
+        whose = "" if pair else engines[0].name
+        shape = names.digest(json.dumps(_fixed(groups), sort_keys=True))
+        name = names.pod_clique_set(site.replica, whose or "pair", shape)
+        members = [(g, m) for g in groups for m in _leader_first(g.engine)]
+        manifest: Manifest = {
+            "apiVersion": c.GROVE_API,
+            "kind": self.kind,
+            "metadata": workload.object_metadata(site, name),
+            "spec": {
+                "replicas": 1 if pair else engines[0].copies,
+                "updateStrategy": {"type": "RollingRecreate"},
+                "template": {
+                    # A leader is ready only once its workers have joined: any order of start would wait.
+                    "cliqueStartupType": "CliqueStartupTypeAnyOrder",
+                    "terminationDelay": _TERMINATION_DELAY,
+                    "headlessServiceConfig": {"publishNotReadyAddresses": True},
+                    "cliques": [_clique(site, name, g, m, proxies.get(g.engine.name)) for g, m in members],
+                    "podCliqueScalingGroups": [_scaling_group(g) for g in groups],
+                },
+            },
+        }
+        return workload.Workload(workload.key(whose, shape), manifest, self, engines)
+
+    def ready_copies(self, engine: Engine, remote: Mapping[str, Any]) -> int | None:
+        """Return the copies that serve; a pair counts as a whole, so only all of them or no answer."""
+        if not paths.mapping(remote, "status"):
+            return None
+        available = paths.integer(remote, "status", "availableReplicas", default=0) or 0
+        if len(paths.items(remote, "spec", "template", "podCliqueScalingGroups")) > 1:
+            return engine.copies if available else None
+        return min(engine.copies, available)
+
+
+def _pair(engines: tuple[Engine, ...]) -> list[_Group]:
+    letters = {c.PREFILL: "p", c.DECODE: "d"}
+    ordered = sorted(engines, key=lambda e: e.phase or "", reverse=True)
+    return [
+        _Group(e, letters[e.phase or ""], letters[e.phase or ""], e.copies, _GROUP_REPLICA) for e in ordered
+    ]
+
+
+def _fixed(groups: list[_Group]) -> list[Any]:
+    """Return what an update cannot change: Grove refuses it, or reads it at creation only."""
+    return [
+        [g.name, g.replicas, [(g.clique(m), _pods(m)) for m in _leader_first(g.engine)], c.KAI_SCHEDULER]
+        for g in groups
+    ]
+
+
+def _pods(member: Member) -> int:
+    return member.worker.nodes if member.role == c.WORKER else 1
+
+
+def _scaling_group(group: _Group) -> Manifest:
+    return {
+        "name": group.name,
+        # In this order GROVE_PCSG_POD_INDEX counts: the leader is 0, workers follow.
+        "cliqueNames": [group.clique(m) for m in _leader_first(group.engine)],
+        "replicas": group.replicas,
+        # Every copy counts: with less the set would be available while copies are missing.
+        "minAvailable": group.replicas,
+    }
+
+
+def _leader_first(engine: Engine) -> list[Member]:
+    return sorted(engine.members, key=lambda m: m.role == c.WORKER)
+
+
+def _clique(site: Site, name: str, group: _Group, member: Member, proxy: Manifest | None) -> Manifest:
+    engine = group.engine
+    leads = member.role != c.WORKER
+    placed = pods.Placed(
+        name,
+        contract=_contract(group, member) if engine.is_gang else (),
+        labels={c.CLIQUE_ROLE_LABEL: _LEADER} if leads else {},
+        copy_label=group.copy_label if engine.is_gang else "",
+        proxy=proxy if leads else None,
+    )
+    pod = pods.spec(site, engine, member, placed)
+    pod.setdefault("terminationGracePeriodSeconds", _GRACE_SECONDS)
+    pod["restartPolicy"] = "Always"
+    return {
+        "name": group.clique(member),
+        **pods.metadata(site, engine, member, placed),
+        "spec": {
+            "roleName": group.clique(member),
+            "replicas": _pods(member),
+            "minAvailable": _pods(member),
+            "podSpec": pod,
+        },
+    }
+
+
+def _contract(group: _Group, member: Member) -> list[Manifest]:
+    leader = group.clique(group.engine.serving)
+    # By the group's own index: a set-wide address would send every copy of a pair to one leader.
+    address = f"$(GROVE_PCSG_NAME)-$(GROVE_PCSG_INDEX)-{leader}-0.$(GROVE_HEADLESS_SERVICE)"
+    return env.contract(address, _rank(member), group.engine.gang_size)
+
+
+def _rank(member: Member) -> str:
+    """Return the rank; two pods need no variable of Grove, nor a release that has it (alpha.14-rc1 on)."""
+    if member.role != c.WORKER:
+        return "0"
+    return "1" if member.worker.nodes == 1 else "$(GROVE_PCSG_POD_INDEX)"

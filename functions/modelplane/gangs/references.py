@@ -1,0 +1,103 @@
+"""Secrets and ConfigMaps that a member refers to: which there are, and under which name a pod finds them.
+
+A replica's copy has a name of its own, since two replicas that wrote one object would delete it under each
+other; what is not copied keeps the name the user wrote.
+"""
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modelplane.core import paths
+from modelplane.core.paths import Manifest
+from modelplane.gangs.site import Site
+
+SECRET = "Secret"
+CONFIG_MAP = "ConfigMap"
+# A pull Secret is a Secret whose type matters; its copy is a separate object, as a type cannot change.
+PULL_SECRET = "PullSecret"
+
+_ENV = {"secretKeyRef": SECRET, "configMapKeyRef": CONFIG_MAP}
+_VOLUME = {"secret": (SECRET, "secretName"), "configMap": (CONFIG_MAP, "name")}
+_PROJECTED = {"secret": SECRET, "configMap": CONFIG_MAP}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Use:
+    """One place that needs a Secret or ConfigMap.
+
+    Attributes:
+        kind: `Secret`, `PullSecret` or `ConfigMap`.
+        name: in the team's namespace.
+        key: the only key that is needed; empty for all of it.
+        optional: a pod starts without it.
+    """
+
+    kind: str
+    name: str
+    key: str = ""
+    optional: bool = False
+
+
+def uses(spec: object) -> list[Use]:
+    """Return every use in a replica's spec, sorted; junk in the spec is passed over."""
+    found: set[Use] = set()
+    for engine in paths.mappings(spec, "engines"):
+        for member in paths.mappings(engine, "members"):
+            pod = paths.mapping(member, "template", "spec")
+            found.update(_in_pod(pod))
+    return sorted(found)
+
+
+def _in_pod(pod: Mapping[str, Any]) -> Iterator[Use]:
+    for secret in paths.mappings(pod, "imagePullSecrets"):
+        yield from _use(PULL_SECRET, paths.text(secret, "name"))
+    for container in (*paths.mappings(pod, "containers"), *paths.mappings(pod, "initContainers")):
+        for entry in paths.mappings(container, "env"):
+            for field, kind in _ENV.items():
+                ref = paths.mapping(entry, "valueFrom", field)
+                yield from _use(kind, paths.text(ref, "name"), paths.text(ref, "key"), ref.get("optional"))
+    for volume in paths.mappings(pod, "volumes"):
+        for source, (kind, field) in _VOLUME.items():
+            ref = paths.mapping(volume, source)
+            yield from _use(kind, paths.text(ref, field), "", ref.get("optional"))
+        for part in paths.mappings(volume, "projected", "sources"):
+            for source, kind in _PROJECTED.items():
+                ref = paths.mapping(part, source)
+                yield from _use(kind, paths.text(ref, "name"), "", ref.get("optional"))
+
+
+def _use(kind: str, name: str, key: str = "", optional: object = False) -> Iterator[Use]:
+    if name:
+        yield Use(kind, name, key, optional is True)
+
+
+def environment(site: Site, entries: Iterable[Manifest]) -> list[Manifest]:
+    """Return the entries with the names under which their sources are found on the cluster."""
+    found = []
+    for entry in entries:
+        renamed = copy.deepcopy(entry)
+        for field, kind in _ENV.items():
+            if name := paths.text(entry, "valueFrom", field, "name"):
+                renamed["valueFrom"][field]["name"] = site.reference(kind, name)
+        found.append(renamed)
+    return found
+
+
+def pull_secrets(site: Site, secrets: Sequence[Manifest]) -> list[Manifest]:
+    """Return the pull secrets under their names on the cluster."""
+    return [{"name": site.reference(PULL_SECRET, paths.text(s, "name"))} for s in secrets]
+
+
+def volume(site: Site, wanted: Manifest) -> Manifest:
+    """Return the volume with its sources under their names on the cluster."""
+    found = copy.deepcopy(wanted)
+    for source, (kind, field) in _VOLUME.items():
+        if name := paths.text(wanted, source, field):
+            found[source][field] = site.reference(kind, name)
+    for i, part in enumerate(paths.items(wanted, "projected", "sources")):
+        for source, kind in _PROJECTED.items():
+            if name := paths.text(part, source, "name"):
+                found["projected"]["sources"][i][source]["name"] = site.reference(kind, name)
+    return found

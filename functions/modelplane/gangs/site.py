@@ -1,0 +1,67 @@
+"""Where a replica's engines run, and what they find there: one value handed to every builder of pods."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from modelplane import contracts as c
+from modelplane import names
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMount:
+    """A staged cache.
+
+    Attributes:
+        claim: its PersistentVolumeClaim, in the team's namespace.
+        revision: the commit that was staged; empty for sources that have none.
+    """
+
+    claim: str
+    revision: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Commit plus claim: two caches of one commit are still two sources of weights."""
+        return f"{self.revision}-{self.claim}" if self.revision else self.claim
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One replica's place on a serving cluster.
+
+    Attributes:
+        replica: the ModelReplica's name.
+        team: its namespace on the control plane.
+        stack: the cluster's serving stack.
+        fabrics: the type of node-to-node fabric by pool; a pool without one may be missing.
+        cache: the staged weights; None where the engine fetches them itself.
+        copied: names of copied references by (kind, name); what is missing keeps its own name.
+        labels: the deployment's labels, for the workload objects.
+    """
+
+    replica: str
+    team: str
+    stack: str
+    fabrics: Mapping[str, str] = field(default_factory=dict)
+    cache: CacheMount | None = None
+    copied: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def namespace(self) -> str:
+        """The team's namespace on the cluster."""
+        return names.team_namespace(self.team)
+
+    @property
+    def is_dynamo(self) -> bool:
+        """Tell whether gangs go to Grove and every pod to KAI."""
+        return self.stack == c.DYNAMO
+
+    def fabric(self, pool: str) -> str:
+        """Return the pool's fabric; empty where it has none."""
+        found = self.fabrics.get(pool, c.FABRIC_NONE)
+        return "" if found == c.FABRIC_NONE else found
+
+    def reference(self, kind: str, name: str) -> str:
+        """Return the name under which a Secret or ConfigMap is found on the cluster."""
+        return self.copied.get((kind, name), name)

@@ -1,0 +1,176 @@
+"""ModelReplica: one placed replica becomes workloads, claims and a serving edge on its cluster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.api.model_replica import ModelReplicaSpec
+from modelplane.core import (
+    Condition,
+    Desired,
+    Event,
+    Inputs,
+    InvalidSpecError,
+    Kind,
+    Manifest,
+    Plan,
+    Requirement,
+    Waiting,
+    specs,
+)
+from modelplane.core.builders import Target
+from modelplane.gangs import backends, claims, edge, phases, picker, picker_config, pods, workload
+from modelplane.gangs.workload import Workload
+from modelplane.kinds import replica_place, replica_references, replica_status
+from modelplane.kinds.replica_place import Place
+from modelplane.kinds.replica_references import References
+
+_CLAIM_PREFIX = "resource-claim-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrap:
+    """Puts a remote object into an Object under the composite, behind the place's gate."""
+
+    inputs: Inputs
+    place: Place
+
+    def __call__(
+        self, key: str, remote: Manifest, ready_when: str = "", after: Sequence[str] = ()
+    ) -> Desired:
+        site = self.place.site
+        labels = {
+            c.CLUSTER_LABEL: names.label_value(str(self.inputs.spec.get("clusterName", ""))),
+            c.REPLICA_LABEL: names.label_value(site.replica),
+            c.RESOURCE_LABEL: names.label_value(key),
+        }
+        target = Target(self.place.config, "ClusterProviderConfig", labels=labels)
+        manifest = target.object(names.child(site.replica, key), remote, ready_when=ready_when)
+        return Desired(key, manifest, after=tuple(after), blocked=self.place.closed)
+
+
+def compose(inputs: Inputs) -> Plan:
+    """Return what the replica wants."""
+    spec = specs.parse(ModelReplicaSpec, inputs.spec, c.MODEL_ACCEPTED)
+    port = _pool_port(spec)
+    resolved = replica_references.resolve(inputs, spec.cluster_name)
+    try:
+        place = replica_place.read(inputs, spec, resolved.copied)
+    except replica_place.NoPlaceError as error:
+        return _nowhere(inputs, resolved, str(error))
+    wrap = _Wrap(inputs, place)
+    runs = backends.workloads(place.site, spec, phases.proxies(spec, place.images.proxy))
+    members = [(e, m) for e in spec.engines for m in e.members]
+    gates = {r.key: _gates(place, r, resolved) for r in runs}
+    wanted = [
+        *(wrap(x.key, x.manifest) for e, m in members for x in claims.claims(place.site, e, m)),
+        *replica_references.resources(resolved, {k: wrap(k, m) for k, m in resolved.manifests.items()}),
+        *(_workload(wrap, r, gates[r.key]) for r in runs),
+        *_edge(wrap, spec, port),
+    ]
+    seen = replica_status.Seen(inputs, spec, place, runs, gates)
+    keep = resolved.keep | _replaced(inputs, runs, {r.key for r in wanted})
+    return Plan(
+        resources=wanted,
+        status=replica_status.status(seen),
+        conditions=[*replica_status.conditions(seen), resolved.condition],
+        events=_events(runs),
+        keep=keep,
+    )
+
+
+def requires(composite: Manifest) -> Sequence[Requirement]:
+    """Return the cluster, the cache staged there, and each Secret and ConfigMap that members refer to."""
+    return [*replica_place.requirements(composite), *replica_references.requirements(composite)]
+
+
+def _pool_port(spec: ModelReplicaSpec) -> int:
+    try:
+        return phases.pool_port(spec)
+    except phases.PortConflictError as error:
+        raise InvalidSpecError(c.MODEL_ACCEPTED, f"spec.engines[{error.engine}].port", str(error)) from None
+
+
+def _nowhere(inputs: Inputs, resolved: References, why: str) -> Plan:
+    reason = replica_place.REASON_WAITING_FOR_CLUSTER
+    return Plan(
+        status={"namespace": names.team_namespace(inputs.namespace)},
+        conditions=[
+            Condition(c.MODEL_ACCEPTED, False, reason, why),
+            Condition(c.MODEL_READY, False, replica_status.REASON_WAITING_FOR_MODEL, why),
+            resolved.condition,
+        ],
+        ready=False,
+    )
+
+
+def _gates(place: Place, run: Workload, resolved: References) -> tuple[str, ...]:
+    """Return what must stand before the workload: pods without their claim or Secret only wait."""
+    copies = sorted({*resolved.manifests, *resolved.needs, *resolved.keep})
+    return (*workload.claim_keys(place.site, run.engines), *copies)
+
+
+def _workload(wrap: _Wrap, run: Workload, gates: tuple[str, ...]) -> Desired | Waiting:
+    if wrap.place.unknown:
+        return Waiting(run.key, wrap.place.unknown)
+    return wrap(run.key, run.manifest, run.backend.ready_when, gates)
+
+
+def _edge(wrap: _Wrap, spec: ModelReplicaSpec, port: int) -> list[Desired]:
+    site = wrap.place.site
+    config = picker_config.text(spec)
+    support = picker.support(site, config)
+    deployment = picker.deployment(site, config, wrap.place.images.picker)
+    return [
+        *(wrap(key, remote) for key, remote in support.items()),
+        wrap(picker.KEY, deployment, picker.READY_WHEN, after=tuple(support)),
+        wrap(edge.POOL_KEY, edge.pool(site, port)),
+        wrap(edge.ROUTE_KEY, edge.route(site), edge.ROUTE_READY_WHEN, after=(edge.POOL_KEY,)),
+    ]
+
+
+def _replaced(inputs: Inputs, runs: Sequence[Workload], wanted: set[str]) -> frozenset[str]:
+    """Return what must outlive its replacement: workloads of another shape, and what their pods refer to.
+
+    A workload whose engine left the spec goes at once; the others stay until the new one serves.
+    """
+    starting = [r for r in runs if not inputs.is_ready(r.key)]
+    unready = {e.name for r in starting for e in r.engines}
+    old = {
+        key
+        for key in inputs.observed.keys() - wanted
+        if (engine := workload.engine_of(key)) is not None and (engine in unready or (not engine and unready))
+    }
+    if not starting:
+        return frozenset(old)
+    parts = {
+        key
+        for key in inputs.observed.keys() - wanted
+        if key.startswith(_CLAIM_PREFIX) or replica_references.is_copy(key)
+    }
+    return frozenset(old | parts)
+
+
+def _events(runs: Sequence[Workload]) -> list[Event]:
+    """Warn of environment variables that stay Modelplane's own."""
+    return [
+        Event(
+            f"engine {engine.name} sets {', '.join(refused)}: Modelplane's own value stands, remove it",
+            warning=True,
+        )
+        for run in runs
+        for engine in run.engines
+        if engine.is_gang and (refused := pods.refused_env(engine))
+    ]
+
+
+KIND = Kind(
+    c.API,
+    "ModelReplica",
+    compose,
+    (c.MODEL_ACCEPTED, c.MODEL_READY, c.REFERENCES_RESOLVED),
+    requires,
+    # The cluster's namespaces and the cache's phase are looked up, not watched, before Crossplane 2.4.
+    ttl=60,
+)

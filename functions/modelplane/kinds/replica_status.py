@@ -1,0 +1,131 @@
+"""What a ModelReplica says of itself: each engine's copies, and what keeps it from serving."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from modelplane import contracts as c
+from modelplane.api.model_replica import Engine, ModelReplicaSpec
+from modelplane.core import Condition, Inputs, Manifest, paths
+from modelplane.gangs import edge, picker
+from modelplane.gangs.workload import Workload
+from modelplane.kinds.replica_place import Place
+
+REASON_ACCEPTED = "Accepted"
+REASON_DEPLOYING = "Deploying"
+REASON_SERVING = "Serving"
+REASON_STARTING = "ModelStarting"
+REASON_WAITING_FOR_MODEL = "WaitingForModel"
+
+# A provider's error may quote a whole object.
+_QUOTE_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a pass knows: the inputs, what they were read into, the workloads and their gates by key."""
+
+    inputs: Inputs
+    spec: ModelReplicaSpec
+    place: Place
+    runs: Sequence[Workload]
+    gates: Mapping[str, Sequence[str]]
+
+
+def status(seen: Seen) -> Manifest:
+    """Return the status fields; every engine has its copies, and those that serve where anybody knows."""
+    engines = []
+    for run in seen.runs:
+        for engine in run.engines:
+            entry: Manifest = {"name": engine.name, "copies": engine.copies}
+            if (ready := _ready_copies(seen, run, engine)) is not None:
+                entry["readyCopies"] = ready
+            if message := _why_not(seen, run, engine):
+                entry["message"] = message
+            engines.append(entry)
+    return {
+        "namespace": seen.place.site.namespace,
+        "engines": sorted(engines, key=lambda e: str(e["name"])),
+    }
+
+
+def conditions(seen: Seen) -> list[Condition]:
+    """Return ModelAccepted and ModelReady."""
+    pairs = [(run, engine) for run in seen.runs for engine in run.engines]
+    waiting = [f"engine {e.name}: {why}" for r, e in pairs if (why := _why_not(seen, r, e))]
+    accepted = all(seen.inputs.remote(r.key) for r in seen.runs)
+    missing = [*waiting, *_edge_missing(seen.inputs)]
+    message = "; ".join(missing)
+    return [
+        Condition(c.MODEL_ACCEPTED, True, REASON_ACCEPTED)
+        if accepted
+        else Condition(c.MODEL_ACCEPTED, False, REASON_DEPLOYING, message),
+        Condition(c.MODEL_READY, True, REASON_SERVING)
+        if not missing
+        else Condition(
+            c.MODEL_READY, False, REASON_STARTING if accepted else REASON_WAITING_FOR_MODEL, message
+        ),
+    ]
+
+
+def _ready_copies(seen: Seen, run: Workload, engine: Engine) -> int | None:
+    if seen.inputs.is_ready(run.key):
+        return engine.copies
+    if run.key not in seen.inputs.observed:
+        return 0
+    found = run.backend.ready_copies(engine, seen.inputs.remote(run.key))
+    return found if found is not None or len(run.engines) > 1 else _last_told(seen.inputs, engine)
+
+
+def _last_told(inputs: Inputs, engine: Engine) -> int | None:
+    for entry in paths.mappings(inputs.composite, "status", "engines"):
+        if entry.get("name") == engine.name:
+            return paths.integer(entry, "readyCopies")
+    return None
+
+
+def _why_not(seen: Seen, run: Workload, engine: Engine) -> str:
+    """Return what the engine waits for; empty when every copy serves."""
+    if seen.inputs.is_ready(run.key):
+        return ""
+    if run.key not in seen.inputs.observed:
+        return _not_created(seen, run)
+    found = seen.inputs.observed[run.key]
+    if trouble := _trouble(found):
+        return trouble
+    remote = seen.inputs.remote(run.key)
+    for error in paths.mappings(remote, "status", "lastErrors"):
+        return _quote(f"{_name(run)} reports: {paths.text(error, 'description')}")
+    ready = run.backend.ready_copies(engine, remote)
+    count = f"{ready} of {engine.copies} copies serve" if ready is not None else "not all copies serve"
+    return f"{count} on {_name(run)} in namespace {seen.place.site.namespace}: look at its pods"
+
+
+def _not_created(seen: Seen, run: Workload) -> str:
+    if seen.place.closed or seen.place.unknown:
+        return seen.place.closed or seen.place.unknown
+    for key in seen.gates[run.key]:
+        if not seen.inputs.is_ready(key):
+            return _trouble(seen.inputs.observed.get(key)) or f"waiting for {key}"
+    return f"{_name(run)} is about to be created"
+
+
+def _edge_missing(inputs: Inputs) -> Iterator[str]:
+    for key, what in ((picker.KEY, "endpoint picker"), (edge.POOL_KEY, "pool"), (edge.ROUTE_KEY, "route")):
+        if not inputs.is_ready(key):
+            yield _trouble(inputs.observed.get(key)) or f"the {what} ({key}) is not ready"
+
+
+def _trouble(observed: Manifest | None) -> str:
+    """Return the provider's complaint about an Object; empty where it has none."""
+    synced = paths.condition(observed, "Synced")
+    if synced.get("status") != "False":
+        return ""
+    return _quote(f"Object {paths.name(observed)}: {paths.text(synced, 'message')}")
+
+
+def _name(run: Workload) -> str:
+    return f"{run.backend.kind} {paths.name(run.manifest)}"
+
+
+def _quote(text: str) -> str:
+    return text if len(text) <= _QUOTE_LIMIT else f"{text[: _QUOTE_LIMIT - 1]}…"
