@@ -6,7 +6,7 @@ runtime binds no Python object to an abstract type ("Unimplemented type: 13").
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -146,9 +146,10 @@ _SIGNATURES: tuple[Signature, ...] = (
 )  # fmt: skip
 
 
-def functions() -> list[Any]:
-    """Give the declarations, fresh for one environment."""
+def functions(but: Collection[str] = ()) -> list[Any]:
+    """Give the declarations, fresh for one environment; `but` names what it declares itself."""
     return [
         cel.FunctionDecl(name, [cel.Overload(overload, result, parameters, member, impl)])
         for name, overload, result, parameters, member, impl in _SIGNATURES
+        if name not in but
     ]

@@ -1,0 +1,170 @@
+"""The fleet scheduler: from a deployment's ask and one view of the fleet to a seat for every replica.
+
+In order: what runs is judged and kept; what is beyond the wanted number goes, from the fullest cluster; what
+is missing gets new places; what must leave stays until its replacement serves. Capacity is charged all along,
+so one pass never gives one device to two replicas. Passes of other deployments are not seen: when two take
+the last room at once, the next pass of each settles it (`retain.yields`).
+
+The answer depends on the objects' contents alone, never on the order they come in.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from modelplane.schedule import fill, retain
+from modelplane.schedule.ask import Ask
+from modelplane.schedule.ledger import Holder, Ledger
+from modelplane.schedule.seats import Cause, Outcome, Seat, State, Why
+from modelplane.schedule.views import Cluster, Replica
+
+Namer = Callable[[str, int], str]
+
+
+def place(
+    ask: Ask,
+    own: Iterable[Replica],
+    clusters: Iterable[Cluster],
+    replicas: Iterable[Replica],
+    name: Namer,
+) -> Outcome:
+    """Return the seats of a deployment.
+
+    Args:
+        ask: what it wants.
+        own: its replicas that are composed.
+        clusters: all InferenceClusters.
+        replicas: all ModelReplicas of all teams; its own among them count as `own` says.
+        name: gives the name of a new replica from its cluster and index.
+    """
+    fleet = {cluster.name: cluster for cluster in sorted(clusters, key=lambda x: x.name)}
+    mine = _one_per_seat(own)
+    everyone: dict[Holder, Replica] = {(r.namespace, r.name): r for r in replicas}
+    everyone.update(((r.namespace, r.name), r) for r in mine)
+    ledger = Ledger(fleet, everyone.values())
+    seats = [_judged(ask, replica, fleet, ledger, everyone) for replica in mine]
+    good = _scaled_down([s for s in seats if s.state is not State.LEAVING], ask.replicas)
+    leaving = [s for s in seats if s.state is State.LEAVING]
+    taken = {(r.cluster, r.index) for r in mine}
+    new, whys, checked = _filled(ask, good, fleet, ledger, _Free(taken, everyone, ask.namespace, name))
+    good = [*good, *new]
+    missing = ask.replicas - len(good)
+    kept = _bridging(leaving, good, missing)
+    return Outcome(sorted((*good, *kept), key=_order), missing, whys if missing else (), checked)
+
+
+def _order(seat: Seat) -> tuple[str, int]:
+    return seat.cluster, seat.index
+
+
+def _one_per_seat(own: Iterable[Replica]) -> list[Replica]:
+    """Return one replica per cluster and index, the first by name."""
+    found: dict[tuple[str, int], Replica] = {}
+    for replica in sorted(own, key=lambda r: r.name):
+        found.setdefault((replica.cluster, replica.index), replica)
+    return [found[key] for key in sorted(found)]
+
+
+def _judged(
+    ask: Ask,
+    replica: Replica,
+    fleet: Mapping[str, Cluster],
+    ledger: Ledger,
+    everyone: Mapping[Holder, Replica],
+) -> Seat:
+    cluster = fleet.get(replica.cluster)
+    if cluster is not None:
+        if taint := ask.drained(cluster):
+            why = f"taint {taint} drains {cluster.name}"
+            return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
+        if not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
+            why = f"it gives way to {winner}"
+            return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
+    return retain.judge(ask, replica, cluster, ledger)
+
+
+def _scaled_down(seats: Sequence[Seat], wanted: int) -> list[Seat]:
+    """Drop what is beyond the wanted number: from the fullest cluster, then the later name, then index."""
+    left = list(seats)
+    while len(left) > wanted:
+        counts = Counter(s.cluster for s in left)
+        left.remove(max(left, key=lambda s: (counts[s.cluster], s.cluster, s.index)))
+    return left
+
+
+def _bridging(leaving: Sequence[Seat], good: Sequence[Seat], missing: int) -> list[Seat]:
+    """Return the leaving ones that stay this pass.
+
+    One that serves stays until its replacement does. One whose template changed stays also where nothing
+    takes its place; one that is driven off its cluster does not.
+    """
+    starting = sum(1 for s in good if not s.ready)
+    kept: list[Seat] = []
+    for seat in sorted(leaving, key=lambda s: (not s.ready, not s.urgent, *_order(s))):
+        if seat.ready and starting > 0:
+            starting -= 1
+        elif not seat.urgent and missing > 0:
+            missing -= 1
+        else:
+            continue
+        kept.append(seat)
+    return kept
+
+
+class _Free:
+    """Hands out the lowest free index on a cluster."""
+
+    def __init__(
+        self,
+        taken: set[tuple[str, int]],
+        everyone: Mapping[Holder, Replica],
+        namespace: str,
+        name: Namer,
+    ) -> None:
+        self._taken, self._everyone, self._namespace, self._name = set(taken), everyone, namespace, name
+
+    def take(self, cluster: str) -> tuple[int, Holder]:
+        """Take the index; one whose name a replica on its way out still carries is passed over."""
+        index = 0
+        while (cluster, index) in self._taken or (
+            self._namespace,
+            self._name(cluster, index),
+        ) in self._everyone:
+            index += 1
+        self._taken.add((cluster, index))
+        return index, (self._namespace, self._name(cluster, index))
+
+
+def _filled(
+    ask: Ask, good: Sequence[Seat], fleet: Mapping[str, Cluster], ledger: Ledger, free: _Free
+) -> tuple[list[Seat], list[Why], int]:
+    """Place what is missing; return the new seats, and why each cluster took no more."""
+    if ask.cache_labels is None or len(good) >= ask.replicas:
+        return [], [], 0
+    whys: list[Why] = []
+    counts = Counter(s.cluster for s in good)
+    sign = -1 if ask.pack else 1
+    heap: list[tuple[int, str]] = []
+    for cluster in fleet.values():
+        why = fill.barred(ask, cluster)
+        if why is None:
+            heap.append((sign * counts[cluster.name], cluster.name))
+        else:
+            whys.append(why)
+    heapq.heapify(heap)
+    new: list[Seat] = []
+    while heap and len(good) + len(new) < ask.replicas:
+        count, name = heap[0]
+        fit = fill.seat(ask, fleet[name], ledger)
+        if fit is None:
+            # Room only shrinks within a pass, so a cluster that is full stays full.
+            heapq.heappop(heap)
+            whys += fill.explain(ask, fleet[name], ledger)
+            continue
+        index, holder = free.take(name)
+        ledger.charge(name, holder, fit.pods)
+        new.append(Seat(name, index, State.NEW, fit.benches))
+        heapq.heapreplace(heap, (count + sign, name))
+    order = list(Cause)
+    whys.sort(key=lambda w: (order.index(w.cause), w.cluster))
+    return new, whys, len(fleet)
