@@ -48,6 +48,8 @@ DEPLOYMENT_LABEL: Final = f"{GROUP}/deployment"
 CLUSTER_LABEL: Final = f"{GROUP}/cluster"
 REPLICA_INDEX_LABEL: Final = f"{GROUP}/replica-index"
 CACHE_LABEL: Final = f"{GROUP}/modelcache"
+# On what a cluster keeps for users it has none of: the first of two looks; the second takes it away.
+UNUSED_ANNOTATION: Final = f"{GROUP}/unused"
 # On a ModelCacheReplica: the cluster selector it was placed under, so that a cluster whose labels changed can
 # be told from a cache whose selector changed.
 CACHE_SELECTOR_ANNOTATION: Final = f"{GROUP}/cluster-selector"

@@ -14,9 +14,12 @@ from modelplane import contracts as c
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
 
-# Composed objects: Crossplane writes the mark of their composite itself.
-_CROSSPLANE_LABELS = {c.COMPOSITE_LABEL}
-_CROSSPLANE_ANNOTATIONS = {c.RESOURCE_NAME_ANNOTATION}
+# Composed objects: Crossplane writes the mark of their composite itself, and its Usages mark what is in use
+# and which deletion they refused. Sent back, that last one would replay a deletion nobody asks for any more
+# (crossplane, internal/protection/usage, AnnotationKeyDeletionAttempt).
+_CROSSPLANE_LABELS = {c.COMPOSITE_LABEL, c.IN_USE_LABEL}
+_CROSSPLANE_ANNOTATIONS = {c.RESOURCE_NAME_ANNOTATION, c.USAGE_DETAILS_ANNOTATION}
+_CROSSPLANE_PREFIXES = (c.EXTERNAL_CREATE_PREFIX, c.USAGE_ANNOTATION_PREFIX)
 # Composites: what Crossplane keeps in them beside our own status.
 _NOT_OUR_STATUS = {"conditions", "crossplane"}
 
@@ -28,7 +31,7 @@ def kept(observed: Mapping[str, Any]) -> Manifest:
     metadata["annotations"] = {
         k: v
         for k, v in paths.mapping(observed, "metadata", "annotations").items()
-        if k not in _CROSSPLANE_ANNOTATIONS and not k.startswith(c.EXTERNAL_CREATE_PREFIX)
+        if k not in _CROSSPLANE_ANNOTATIONS and not k.startswith(_CROSSPLANE_PREFIXES)
     }
     body = {k: copy.deepcopy(v) for k, v in observed.items() if k not in ("metadata", "status")}
     return {**body, "metadata": {k: v for k, v in metadata.items() if v}}

@@ -49,9 +49,10 @@ def text(obj: object, *path: str | int) -> str:
 def integer(obj: object, *path: str | int, default: int | None = None) -> int | None:
     """Return the whole number at the path; Crossplane sends every number as a float."""
     found = at(obj, *path)
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or found != int(found):
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
         return default
-    return int(found)
+    # Not `found != int(found)`: that raises on the infinities and NaN that a Struct can carry.
+    return int(found) if float(found).is_integer() else default
 
 
 def name(obj: object) -> str:

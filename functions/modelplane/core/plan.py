@@ -142,6 +142,10 @@ class Requirement:
     match_labels: Mapping[str, str] | None = None
     namespace: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.match_name is not None and self.match_labels is not None:
+            raise PlanError(f"requirement {self.name} asks for a name and for labels: one of them")
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -12,7 +12,7 @@ from modelplane import contracts as c
 from modelplane.core import keep, paths, usages
 from modelplane.core.inputs import Inputs, Kind
 from modelplane.core.paths import Manifest
-from modelplane.core.plan import Condition, Desired, Event, Hold, Plan, PlanError, Ready, Waiting
+from modelplane.core.plan import Condition, Desired, Event, Hold, Plan, PlanError, Waiting
 
 _STATUS = {"True": True, "False": False}
 
@@ -80,26 +80,23 @@ def held(kind: Kind, inputs: Inputs, hold: Hold) -> Plan:
 def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
     """Apply gates, readiness, Usages and keeping to a Plan."""
     rules = {r.key: r.ready for r in plan.resources if isinstance(r, Desired)}
-    ready_now = {key: rules.get(key, Ready.condition()).holds(o) for key, o in inputs.observed.items()}
-    emitted: dict[str, Composed] = {}
+    ready_now = {
+        key: rules[key].holds(seen) if key in rules else _kept_ready(seen)
+        for key, seen in inputs.observed.items()
+    }
     held_back: dict[str, str] = {}
     desired: list[Desired] = []
     for resource in plan.resources:
-        seen = inputs.observed.get(resource.key)
-        if isinstance(resource, Waiting):
-            if seen is None:
-                held_back[resource.key] = resource.needs
-            else:
-                emitted[resource.key] = _keep(seen)
-        elif seen is None and (why := _closed(resource, ready_now)):
+        if resource.key not in inputs.observed and (why := _closed(resource, ready_now)):
             held_back[resource.key] = why
-        else:
+        elif isinstance(resource, Desired):
             desired.append(resource)
-            emitted[resource.key] = Composed(resource.manifest, ready_now.get(resource.key, False))
-    for usage in _usages(plan, inputs, desired):
-        emitted[usage.key] = Composed(usage.manifest, usage.ready.holds(inputs.observed.get(usage.key)))
-    for key in inputs.observed if plan.keep_all else sorted(plan.keep & inputs.observed.keys()):
-        emitted.setdefault(key, _keep(inputs.observed[key]))
+    kept = _kept(plan, inputs)
+    desired += _usages(inputs, desired, kept)
+    emitted = {r.key: Composed(r.manifest, r.ready.holds(inputs.observed.get(r.key))) for r in desired}
+    for key in [*kept, *usages.standing(inputs.observed, kept.values(), _manifests(desired, kept).values())]:
+        seen = inputs.observed[key]
+        emitted.setdefault(key, Composed(keep.kept(seen), _kept_ready(seen)))
     return Answer(
         resources=dict(sorted(emitted.items())),
         held_back=dict(sorted(held_back.items())),
@@ -110,30 +107,45 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
     )
 
 
-def _closed(resource: Desired, ready_now: Mapping[str, bool]) -> str:
+def _closed(resource: Desired | Waiting, ready_now: Mapping[str, bool]) -> str:
+    if isinstance(resource, Waiting):
+        return resource.needs or "waiting for a value that nobody has reported yet"
     if resource.blocked:
         return resource.blocked
     missing = [key for key in resource.after if not ready_now.get(key, False)]
     return f"waiting for {', '.join(missing)}" if missing else ""
 
 
-def _usages(plan: Plan, inputs: Inputs, desired: Sequence[Desired]) -> list[Desired]:
+def _kept(plan: Plan, inputs: Inputs) -> dict[str, Manifest]:
+    """Return what is sent back as observed: what waits, and what the plan keeps without building it."""
+    built = {r.key for r in plan.resources if isinstance(r, Desired)}
+    keys = plan.keep | {r.key for r in plan.resources if isinstance(r, Waiting)}
+    return {
+        key: seen
+        for key, seen in inputs.observed.items()
+        if key not in built and (plan.keep_all or key in keys)
+    }
+
+
+def _manifests(desired: Sequence[Desired], kept: Mapping[str, Manifest]) -> dict[str, Manifest]:
+    return {**kept, **{r.key: r.manifest for r in desired}}
+
+
+def _usages(inputs: Inputs, desired: Sequence[Desired], kept: Mapping[str, Manifest]) -> list[Desired]:
     """One Usage per edge whose both ends are composed: a Usage by something absent errors for ever."""
-    manifests = {r.key: r.manifest for r in desired}
-    for key in plan.keep:
-        if key in inputs.observed:
-            manifests.setdefault(key, inputs.observed[key])
-    return [
+    manifests = _manifests(desired, kept)
+    found = [
         usages.usage(inputs.name, inputs.namespace, edge, manifests)
-        for edge in usages.edges(desired)
-        if edge[0] in manifests and edge[1] in manifests
+        for edge in usages.edges(desired, manifests, inputs.namespace)
     ]
+    if taken := {u.key for u in found} & {r.key for r in desired}:
+        raise PlanError(f"{', '.join(sorted(taken))} is the key of a Usage: the plan may not use it")
+    return found
 
 
-def _keep(observed: Mapping[str, Any]) -> Composed:
+def _kept_ready(observed: Mapping[str, Any]) -> bool:
     # Without its rule only the object itself can say: one that has a Ready condition is judged by it.
-    ready = paths.is_true(observed, c.READY) if paths.condition(observed, c.READY) else True
-    return Composed(keep.kept(observed), ready)
+    return paths.is_true(observed, c.READY) if paths.condition(observed, c.READY) else True
 
 
 def _complete(kind: Kind, plan: Plan) -> list[Condition]:

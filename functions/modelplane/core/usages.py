@@ -20,26 +20,37 @@ _CONFIG_KIND = "ProviderConfig"
 Edge = tuple[str, str]
 
 
-def edges(resources: Sequence[Desired]) -> list[Edge]:
-    """Return the (of, by) pairs: declared ones, and each consumer of a provider config of this plan."""
-    found = {(r.key, by): None for r in resources for by in r.outlives}
-    found.update(dict.fromkeys(config_edges({r.key: r.manifest for r in resources})))
+def edges(resources: Sequence[Desired], manifests: Mapping[str, Manifest], namespace: str) -> list[Edge]:
+    """Return the (of, by) pairs: declared ones, and each consumer of a provider config of this plan.
+
+    Args:
+        resources: what the plan builds; an edge has at least one of them at its ends.
+        manifests: by key, these and what is kept: a kept config still has new consumers.
+        namespace: the composite's.
+    """
+    found = {(r.key, by) for r in resources for by in r.outlives if by in manifests}
+    built = {r.key for r in resources}
+    found.update(edge for edge in config_edges(manifests, namespace) if built.intersection(edge))
     return sorted(found)
 
 
-def config_edges(manifests: Mapping[str, Manifest]) -> Iterable[Edge]:
+def config_edges(manifests: Mapping[str, Manifest], namespace: str) -> Iterable[Edge]:
     """Yield (config key, consumer key) for each Release and Object that names a config among the manifests.
 
     Only namespaced ProviderConfigs: a ClusterProviderConfig has consumers in composites this one cannot see.
+    A consumer means the config of its own namespace; a manifest without one is in the composite's.
     """
     configs = {
-        (_group(m), paths.name(m)): key for key, m in manifests.items() if m.get("kind") == _CONFIG_KIND
+        (_group(m), paths.namespace(m) or namespace, paths.name(m)): key
+        for key, m in manifests.items()
+        if m.get("kind") == _CONFIG_KIND
     }
     for key, manifest in manifests.items():
         if (manifest.get("apiVersion"), manifest.get("kind")) not in _CONSUMERS:
             continue
         ref = paths.mapping(manifest, "spec", "providerConfigRef")
-        config = configs.get((_group(manifest), paths.text(ref, "name")))
+        space = paths.namespace(manifest) or namespace
+        config = configs.get((_group(manifest), space, paths.text(ref, "name")))
         if ref.get("kind") == _CONFIG_KIND and config:
             yield config, key
 
@@ -68,6 +79,36 @@ def usage(owner: str, namespace: str, edge: Edge, manifests: Mapping[str, Manife
         "spec": {"of": _ref(of), "by": _ref(by), "replayDeletion": True},
     }
     return Desired(usage_key(edge), manifest, Ready.exists())
+
+
+def standing(
+    observed: Mapping[str, Manifest], kept: Iterable[Manifest], stays: Iterable[Manifest]
+) -> list[str]:
+    """Return the keys of observed Usages that hold on although no edge of the plan asks for them.
+
+    What is kept is known as an object only, without its declared edges. So its Usages stay as long as both of
+    their ends do: else whatever is kept would have no teardown order for just as long.
+    """
+    held, there = {_end(m) for m in kept}, {_end(m) for m in stays}
+    return [
+        key
+        for key, manifest in observed.items()
+        if manifest.get("apiVersion") == c.PROTECTION_API
+        and (ends := _ends(manifest)) <= there
+        and ends & held
+    ]
+
+
+def _end(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    return paths.text(manifest, "apiVersion"), paths.text(manifest, "kind"), paths.name(manifest)
+
+
+def _ends(usage_manifest: Manifest) -> set[tuple[str, str, str]]:
+    refs = [paths.mapping(usage_manifest, "spec", end) for end in ("of", "by")]
+    return {
+        (paths.text(r, "apiVersion"), paths.text(r, "kind"), paths.text(r, "resourceRef", "name"))
+        for r in refs
+    }
 
 
 def usage_key(edge: Edge) -> str:
