@@ -54,7 +54,7 @@ _INSTALL_GATEWAY_API = (
     "https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.5.1/standard-install.yaml"
 )
 _CHART_VERSION = re.compile(r"v?(\d+)\.(\d+)")
-# Chart 40.2.0 is the first without the Gateway API CRDs (traefik-helm-chart#1850, #1854).
+# docs/adr/0006-what-the-front-door-cannot-do.md. Chart 40.2.0 is the first without the Gateway API CRDs (traefik-helm-chart#1850, #1854).
 _FIRST_WITHOUT_CRDS = (40, 2)
 _TRAEFIK_REPOSITORY = "https://traefik.github.io/charts"
 _TLS_SECRET = names.child(c.FLEET_GATEWAY, "tls")
@@ -131,6 +131,11 @@ def _missing_kinds(inputs: Inputs) -> str:
 
 
 def _gateway(inputs: Inputs, spec: InferenceGatewaySpec) -> list[Desired | Waiting]:
+    """Return the class, the listener's certificate and the Gateway, each once it can be created.
+
+    No Usage orders the class before Traefik: it is outside namespaces, where a Usage joins it to no Release.
+    Traefik puts no finalizer on it, so it goes either way.
+    """
     blocked = _missing_kinds(inputs)
     gateway_class: Manifest = {
         "apiVersion": c.GATEWAY_API,
