@@ -54,7 +54,7 @@ _INSTALL_GATEWAY_API = (
     "https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.5.1/standard-install.yaml"
 )
 _CHART_VERSION = re.compile(r"v?(\d+)\.(\d+)")
-# docs/adr/0006-what-the-front-door-cannot-do.md. Chart 40.2.0 is the first without the Gateway API CRDs (traefik-helm-chart#1850, #1854).
+# Chart 40.2.0 is the first without the Gateway API CRDs (traefik-helm-chart#1850, #1854; docs/adr/0006).
 _FIRST_WITHOUT_CRDS = (40, 2)
 _TRAEFIK_REPOSITORY = "https://traefik.github.io/charts"
 _TLS_SECRET = names.child(c.FLEET_GATEWAY, "tls")
