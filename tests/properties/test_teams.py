@@ -23,9 +23,9 @@ def _twins(folder: str) -> list[Manifest]:
     """The example with a second team that uses the same names for everything, and room for both."""
     documents = fleets.documents(folder)
     twins = []
-    for document in documents:
+    for read in documents:
+        document = copy.deepcopy(read)
         if document["kind"] == "InferenceCluster":
-            document = copy.deepcopy(document)
             for pool in document["spec"]["nodePools"]:
                 pool["nodeCount"] = 2 * pool.get("maxNodeCount", pool["nodeCount"])
                 pool.pop("maxNodeCount", None)

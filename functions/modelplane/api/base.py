@@ -10,4 +10,7 @@ class Model(BaseModel):
     Unknown fields are passed over: admission has refused them, and a newer CRD may hold more than we read.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    # defer_build: a model is compiled when first read, so the server starts without paying for all of them.
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )

@@ -74,7 +74,7 @@ def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
     if output == "yaml":
         click.echo(dump(final), nl=False)
     elif output == "json":
-        click.echo(json.dumps(final, indent=2))
+        click.echo(json.dumps(final, indent=2, sort_keys=True))
     if writer:
         writer.finish(final)
     return _failures(last)
@@ -123,7 +123,7 @@ class _Writer:
         (self._folder / "final.yaml").write_text(dump(final))
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     def ignore_aliases(self, _: Any) -> bool:
         return True
 
@@ -137,5 +137,5 @@ _Dumper.add_representer(str, _text)
 
 
 def dump(manifests: list[Manifest]) -> str:
-    """Return the manifests as one YAML stream, fields as composed, long texts as blocks."""
-    return yaml.dump_all(manifests, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=110)
+    """Return the manifests as one YAML stream, keys sorted, long texts as blocks."""
+    return yaml.dump_all(manifests, Dumper=_Dumper, sort_keys=True, explicit_start=True, width=110)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from modelplane import contracts as c
 from modelplane.core import Manifest, paths
 from modelplane.sim.play import Pass
 from modelplane.sim.reconcile import Report
-from modelplane.sim.world import Ref
+from modelplane.sim.world import Ref, ref
 
 _CORE_CONDITIONS = {"Ready", "Synced"}
 
@@ -55,12 +56,15 @@ def _tree(
     obj = done.objects.get(target, {})
     report = reports.get(target)
     ready, why = _composite_state(obj, report) if report else _leaf_state(obj)
-    yield Line(guide, key, str(target), ready, why)
+    yield Line(guide, key, _what(target, obj), ready, why)
     found = {k: r for k, r in children.get(target, {}).items() if r in done.objects}
+    guards = {
+        k for k, r in found.items() if r.api_version == c.PROTECTION_API and _leaf_state(done.objects[r])[0]
+    }
     held = dict(report.answer.held_back) if report and report.answer else {}
-    rows = sorted(found.keys() | held.keys())
+    rows = sorted((found.keys() - guards) | held.keys())
     for row in rows:
-        last = row == rows[-1]
+        last = row == rows[-1] and not guards
         branch, deeper = ("└─ ", "   ") if last else ("├─ ", "│  ")
         if row in found:
             child = found[row]
@@ -69,6 +73,19 @@ def _tree(
                 yield line if not refused or line.key != row else _refused(line, refused)
         else:
             yield Line(indent + branch, row, "", None, held[row])
+    if guards:
+        # One line: a stack has dozens, and a person asks for them only when one is missing.
+        yield Line(f"{indent}└─ ", "", f"{len(guards)} Usages that keep the deletion order", True)
+
+
+def _what(target: Ref, obj: Manifest) -> str:
+    """Return what a person calls the object: a chart by its version, an Object by what it carries."""
+    if target.kind == "Release":
+        chart = paths.mapping(obj, "spec", "forProvider", "chart")
+        return f"Release {chart.get('name')} {chart.get('version')}"
+    if target.kind == "Object" and target.api_version == c.KUBERNETES_API:
+        return f"Object with {ref(paths.mapping(obj, 'spec', 'forProvider', 'manifest'))}"
+    return str(target)
 
 
 def _refused(line: Line, why: str) -> Line:

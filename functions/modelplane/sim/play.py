@@ -1,6 +1,5 @@
 """Playing reconciles over a whole control plane until nothing changes."""
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -48,11 +47,11 @@ def composites(world: World, kinds: set[tuple[str, str]]) -> list[Ref]:
 def one_pass(world: World, kinds: set[tuple[str, str]], function: Function, admit: Admission) -> Pass:
     """Reconcile every composite once, then let every leaf's controller act."""
     world.passes += 1
-    before = copy.deepcopy(world.objects)
+    before = dict(world.objects)
     reports = [reconcile(world, target, function, admit) for target in composites(world, kinds)]
     for target in sorted(world.objects):
         rules.act(target, world)
-    after = copy.deepcopy(world.objects)
+    after = dict(world.objects)
     return Pass(
         number=world.passes,
         reports=tuple(reports),
@@ -74,7 +73,7 @@ def play(
     Raises:
         Unsettled: after `limit` passes, naming what still changes.
     """
-    previous = copy.deepcopy(world.objects)
+    previous = dict(world.objects)
     for _ in range(limit):
         done = one_pass(world, kinds, function, admit)
         yield done

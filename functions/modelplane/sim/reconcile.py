@@ -12,7 +12,7 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import Answer, Condition, Inputs, Manifest, Requirement, paths
 from modelplane.sim import rules
-from modelplane.sim.world import Ref, World, ref
+from modelplane.sim.world import EPOCH, Ref, World, ref
 
 # Core calls once, then at most five times more for requirements that keep changing.
 MAX_CALLS = 6
@@ -51,15 +51,14 @@ class Report:
 
 def reconcile(world: World, target: Ref, function: Function, admit: Admission) -> Report:
     """Reconcile a composite once and return what came of it."""
-    xr = world.objects[target]
     reply, calls = _call(world, target, function)
     if reply.answer is None:
-        _conditions(xr, [], _condition("Synced", "ReconcileError", reply.fatal, true=False))
+        _conditions(world, target, [], _condition("Synced", "ReconcileError", reply.fatal, true=False))
         return Report(target, None, calls, {"": reply.fatal})
     refused = _apply(world, target, reply.answer, admit)
     if why := _status(world, target, reply.answer, admit):
         refused[""] = why
-    _ready(world.objects[target], reply.answer, refused)
+    _ready(world, target, reply.answer, refused)
     return Report(target, reply.answer, calls, refused)
 
 
@@ -145,11 +144,11 @@ def _status(world: World, target: Ref, answer: Answer, admit: Admission) -> str:
     _, problems = admit({**xr, "status": status}, xr)
     if problems:
         return f"status refused: {problems[0]}"
-    xr["status"] = status
+    world.report(target, status)
     return ""
 
 
-def _ready(xr: Manifest, answer: Answer, refused: Mapping[str, str]) -> None:
+def _ready(world: World, target: Ref, answer: Answer, refused: Mapping[str, str]) -> None:
     waiting = [key for key, composed in answer.resources.items() if not composed.ready]
     ready = not waiting and answer.ready is not False
     if waiting:
@@ -159,11 +158,12 @@ def _ready(xr: Manifest, answer: Answer, refused: Mapping[str, str]) -> None:
         state = _condition("Ready", "Available" if ready else "Creating", true=ready)
     why = refused.get("") or next(iter(refused.values()), "")
     synced = _condition("Synced", "ReconcileError" if why else "ReconcileSuccess", why, true=not why)
-    _conditions(xr, answer.conditions, state, synced)
+    _conditions(world, target, answer.conditions, state, synced)
 
 
-def _conditions(xr: Manifest, ours: Sequence[Condition], *core: Manifest) -> None:
+def _conditions(world: World, target: Ref, ours: Sequence[Condition], *core: Manifest) -> None:
     """Merge conditions by type, as core does: one that is not sent keeps its last value."""
+    xr = world.objects[target]
     known = {str(x.get("type")): dict(x) for x in paths.mappings(xr, "status", "conditions")}
     words = {True: "True", False: "False", None: "Unknown"}
     for condition in ours:
@@ -174,7 +174,8 @@ def _conditions(xr: Manifest, ours: Sequence[Condition], *core: Manifest) -> Non
             **({"message": condition.message} if condition.message else {}),
         }
     known.update({x["type"]: x for x in core})
-    xr.setdefault("status", {})["conditions"] = [known[k] for k in sorted(known)]
+    timed = [{**known[k], "lastTransitionTime": EPOCH} for k in sorted(known)]
+    world.report(target, {**paths.mapping(xr, "status"), "conditions": timed})
 
 
 def _condition(type_: str, reason: str, message: str = "", *, true: bool) -> Manifest:

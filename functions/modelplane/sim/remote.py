@@ -11,6 +11,7 @@ from typing import Any
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import Manifest, paths
+from modelplane.sim.world import EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def needs_namespace(manifest: Mapping[str, Any]) -> str:
 
 
 def _condition(type_: str, reason: str, status: str = "True") -> Manifest:
-    return {"type": type_, "status": status, "reason": reason}
+    return {"type": type_, "status": status, "reason": reason, "lastTransitionTime": EPOCH}
 
 
 def _deployment(obj: Manifest) -> Manifest:

@@ -13,7 +13,7 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import Manifest, paths
 from modelplane.sim import queries, remote
-from modelplane.sim.world import Ref, World, ref
+from modelplane.sim.world import EPOCH, Ref, World, ref
 
 AWS_STANDS = "simulated here: the AWS resources below an EKSCluster"
 
@@ -38,7 +38,12 @@ class Rule:
 
 
 def _condition(type_: str, reason: str, message: str = "", *, true: bool = True) -> Manifest:
-    found = {"type": type_, "status": "True" if true else "False", "reason": reason}
+    found = {
+        "type": type_,
+        "status": "True" if true else "False",
+        "reason": reason,
+        "lastTransitionTime": EPOCH,
+    }
     return {**found, "message": message} if message else found
 
 
@@ -222,7 +227,7 @@ def act(target: Ref, world: World) -> None:
     obj = world.objects[target]
     status = rule.report(obj, world.age(target), world)
     if status is not None:
-        obj["status"] = status
+        world.report(target, status)
         for made in rule.makes(obj):
             if ref(made) not in world.objects:
                 world.apply(made)

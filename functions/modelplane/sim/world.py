@@ -1,6 +1,5 @@
 """The simulated API server: objects, who composed them, and what refuses to go."""
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -8,6 +7,9 @@ from typing import Any, NamedTuple
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import Manifest, Requirement, paths
+
+# Conditions carry a time; a played world has no clock.
+EPOCH = "2026-01-01T00:00:00Z"
 
 
 class Ref(NamedTuple):
@@ -37,6 +39,8 @@ def ref(manifest: Mapping[str, Any]) -> Ref:
 class World:
     """All objects of a control plane, and the composition tree over them.
 
+    Objects are values: an update replaces one, so a snapshot of the world is a shallow copy.
+
     Attributes:
         objects: by Ref.
         children: composed Refs by composition resource name, per composite.
@@ -62,9 +66,9 @@ class World:
 
         A changed spec raises the generation, as for every kind with a status subresource.
         """
-        new = copy.deepcopy(dict(manifest))
-        target = ref(new)
-        metadata = new.setdefault("metadata", {})
+        target = ref(manifest)
+        metadata = dict(paths.mapping(manifest, "metadata"))
+        new = {**manifest, "metadata": metadata}
         old = self.objects.get(target)
         if old is None:
             metadata.setdefault("uid", names.digest(*target, length=32))
@@ -81,8 +85,15 @@ class World:
                 metadata["annotations"] = merged
             if "status" in old and "status" not in new:
                 new["status"] = old["status"]
+            if new == old:
+                return target
         self.objects[target] = new
         return target
+
+    def report(self, target: Ref, status: Manifest) -> None:
+        """Replace an object's status."""
+        if self.objects[target].get("status") != status:
+            self.objects[target] = {**self.objects[target], "status": status}
 
     def age(self, target: Ref) -> int:
         """Return how many passes ago the object was made."""
