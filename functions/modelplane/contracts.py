@@ -71,6 +71,8 @@ EPP_CHECKSUM_ANNOTATION: Final = f"{GROUP}/epp-config-checksum"
 MODELEXPRESS_LABEL: Final = f"{GROUP}/modelexpress"
 POOL_LABEL: Final = f"{GROUP}/pool"
 GPU_LABEL: Final = f"{GROUP}/gpu"
+# On a ModelReplica: which template of its deployment it runs; Rolling tells old from new by it.
+REVISION_ANNOTATION: Final = f"{GROUP}/template-revision"
 RESERVED_LABEL_PREFIX: Final = f"{GROUP}/"
 KAI_QUEUE_LABEL: Final = "kai.scheduler/queue"
 LLMD_ROLE_LABEL: Final = "llm-d.ai/role"

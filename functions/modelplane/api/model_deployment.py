@@ -99,8 +99,17 @@ class Template(Model):
     spec: TemplateSpec
 
 
+class Strategy(Model):
+    """How a change of the template reaches replicas that run."""
+
+    type: Literal["InPlace", "Rolling"] = "InPlace"
+    max_surge: int = Field(default=1, ge=0)
+    max_unavailable: int = Field(default=0, ge=0)
+
+
 class ModelDeploymentSpec(Model):
     """A model to serve, so many times over the fleet."""
 
     replicas: int = Field(ge=0)
+    strategy: Strategy = Strategy()
     template: Template

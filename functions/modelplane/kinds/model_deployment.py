@@ -6,6 +6,7 @@ leaves it out: that happens for its owner's reasons only.
 """
 
 import ipaddress
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from modelplane.core import Desired, Event, Hold, Inputs, Kind, Manifest, Plan, 
 from modelplane.core.keep import kept
 from modelplane.kinds import model_deployment_status as status
 from modelplane.schedule import cel, placement
-from modelplane.schedule.ask import Ask, Engine, Member, Toleration
+from modelplane.schedule.ask import Ask, Engine, Member, Rolling, Toleration
 from modelplane.schedule.match import Request
 from modelplane.schedule.seats import Outcome, Seat, State
 from modelplane.schedule.views import CLUSTERS, REPLICAS, Cluster, Replica
@@ -108,6 +109,10 @@ def _ask(inputs: Inputs, spec: api.ModelDeploymentSpec) -> Ask:
             Toleration(t.key, t.operator == "Exists", t.value, t.effect) for t in wanted.tolerations
         ),
         pack=wanted.placement.policy == "Pack",
+        revision=_revision(inputs),
+        rolling=Rolling(spec.strategy.max_surge, spec.strategy.max_unavailable)
+        if spec.strategy.type == "Rolling"
+        else None,
     )
 
 
@@ -143,7 +148,7 @@ def _own(inputs: Inputs) -> list[Replica]:
     uid = paths.text(inputs.composite, "metadata", "uid")
     for replica in REPLICAS.of(inputs.all(REPLICAS_REQUIRED)):
         if (
-            replica.deployment == inputs.name
+            replica.deployment == names.label_value(inputs.name)
             and replica.namespace == inputs.namespace
             and not replica.leaving
             and replica.name == names.replica(inputs.name, replica.cluster, replica.index)
@@ -172,26 +177,29 @@ def _replica(inputs: Inputs, spec: api.ModelDeploymentSpec, seat: Seat) -> Manif
         body["labels"] = dict(spec.template.metadata.labels)
     for key in ("modelCacheRef", "serving"):
         if template.get(key) is not None:
-            body[key] = _without_nulls(template[key])
+            body[key] = _plain(template[key])
     body["engines"] = [_placed_engine(raw, seat) for raw in paths.mappings(template, "engines")]
-    return {
-        "apiVersion": c.API,
-        "kind": "ModelReplica",
-        "metadata": _metadata(inputs, spec, seat),
-        "spec": body,
-    }
+    metadata = _metadata(inputs, spec, seat)
+    metadata["annotations"] = {c.REVISION_ANNOTATION: _revision(inputs)}
+    return {"apiVersion": c.API, "kind": "ModelReplica", "metadata": metadata, "spec": body}
+
+
+def _revision(inputs: Inputs) -> str:
+    """Return what identifies the template, however its keys are ordered and its numbers are written."""
+    template = _plain(paths.mapping(inputs.spec, "template"))
+    return names.digest(json.dumps(template, sort_keys=True, separators=(",", ":")))
 
 
 def _placed_engine(raw: Mapping[str, Any], seat: Seat) -> Manifest:
     bench = seat.benches[paths.text(raw, "name")]
     members: list[Manifest] = []
     for member, classes in zip(paths.mappings(raw, "members"), bench.classes, strict=True):
-        placed: Manifest = _without_nulls({k: v for k, v in member.items() if k != "nodeSelector"})
+        placed: Manifest = _plain({k: v for k, v in member.items() if k != "nodeSelector"})
         placed["nodePoolName"] = bench.pool
         if requests := list(_requests(member, classes)):
             placed["deviceRequests"] = requests
         members.append(placed)
-    engine: Manifest = _without_nulls({k: v for k, v in raw.items() if k != "members"})
+    engine: Manifest = _plain({k: v for k, v in raw.items() if k != "members"})
     return {**engine, "members": members}
 
 
@@ -206,7 +214,7 @@ def _requests(member: Mapping[str, Any], classes: Mapping[str, str]) -> Iterator
                 "count": paths.integer(raw, "count", default=1),
             }
             if selectors := paths.items(raw, "selectors"):
-                request["selectors"] = _without_nulls(selectors)
+                request["selectors"] = _plain(selectors)
             yield request
 
 
@@ -258,13 +266,13 @@ def _host(address: str) -> str:
         return address
 
 
-def _without_nulls(value: Any) -> Any:
-    """Return a copy without nulls: sent to the API server they would claim the fields they stand in."""
+def _plain(value: Any) -> Any:
+    """Return a copy without nulls, which would claim the fields they stand in, and with 3.0 as 3."""
     if isinstance(value, Mapping):
-        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+        return {k: _plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, (list, tuple)):
-        return [_without_nulls(v) for v in value]
-    return value
+        return [_plain(v) for v in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _events(ask: Ask, outcome: Outcome) -> list[Event]:

@@ -1,6 +1,6 @@
 """What a ModelDeployment says about itself: counts, places, and why what is missing is missing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -9,7 +9,7 @@ from modelplane import names
 from modelplane.core import Condition
 from modelplane.schedule.ask import Ask
 from modelplane.schedule.fill import nearest
-from modelplane.schedule.seats import Cause, Outcome, Seat, State, Why
+from modelplane.schedule.seats import NEARNESS, Cause, Outcome, Seat, State, Why
 
 REPLICAS_CREATED = "ReplicasCreated"
 SCHEDULING = "Scheduling"
@@ -69,7 +69,7 @@ def conditions(ask: Ask, outcome: Outcome) -> list[Condition]:
 def _scheduled(ask: Ask, outcome: Outcome) -> Condition:
     placed = ask.replicas - outcome.missing
     counts = f"{placed} of {ask.replicas} replicas placed"
-    notes = "".join(f"; {_note(s)}" for s in outcome.seats if s.why)
+    notes = _notes(outcome)
     if outcome.missing and ask.cache_labels is None:
         return Condition(c.REPLICAS_SCHEDULED, False, CACHE_NOT_FOUND, f"{counts}; {cache_missing(ask)}")
     if outcome.missing and not outcome.checked:
@@ -86,11 +86,23 @@ def _scheduled(ask: Ask, outcome: Outcome) -> Condition:
     return Condition(c.REPLICAS_SCHEDULED, True, REPLICAS_CREATED, counts + notes)
 
 
-def _note(seat: Seat) -> str:
-    name = seat.replica.name if seat.replica else f"{seat.cluster}-{seat.index}"
-    if seat.state is State.LEAVING:
-        return f"{name} stays until its replacement serves: {seat.why}"
-    return f"{name} stays as it is: {seat.why}"
+def _notes(outcome: Outcome) -> str:
+    """Say of what stays without running the template where it is, up to three of each kind."""
+    leaving = [s for s in outcome.seats if s.state is State.LEAVING]
+    as_is = [s for s in outcome.seats if s.state is State.AS_IS]
+    waits = ""
+    if any(s.outdated for s in leaving) and outcome.whys and not outcome.missing:
+        waits = f"; no room to surge: {_causes(outcome)}"
+    return waits + _note("stays until its replacement serves", leaving) + _note("stays as it is", as_is)
+
+
+def _note(what: str, seats: Sequence[Seat]) -> str:
+    named = "".join(f"; {_replica_name(s)} {what}: {s.why}" for s in seats[:_NAMED])
+    return f"{named} and {len(seats) - _NAMED} more" if len(seats) > _NAMED else named
+
+
+def _replica_name(seat: Seat) -> str:
+    return seat.replica.name if seat.replica else f"{seat.cluster}-{seat.index}"
 
 
 def _causes(outcome: Outcome) -> str:
@@ -98,8 +110,7 @@ def _causes(outcome: Outcome) -> str:
     by_cluster: dict[str, list[Why]] = {}
     for why in outcome.whys:
         by_cluster.setdefault(why.cluster, []).append(why)
-    order = list(Cause)
-    causes = sorted((nearest(whys) for whys in by_cluster.values()), key=order.index)
+    causes = sorted((nearest(whys) for whys in by_cluster.values()), key=NEARNESS.__getitem__)
     counts = ", ".join(f"{len(list(same))} {cause.value}" for cause, same in groupby(causes))
     first = "; ".join(f"{_where(w)} {w.reason}" for w in outcome.whys[:_NAMED])
     more = len(outcome.whys) - _NAMED

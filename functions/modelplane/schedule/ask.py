@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from modelplane import contracts as c
 from modelplane.schedule.devices import Node
@@ -21,13 +20,32 @@ class Member:
     requests: tuple[Request, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Engine:
     """Members that go on one pool together, in so many copies."""
 
     name: str
     copies: int
     members: tuple[Member, ...]
+    _known: dict[Node, "tuple[Take, ...] | Refusal"] = field(default_factory=dict, repr=False)
+
+    def on(self, node: Node) -> "tuple[Take, ...] | Refusal":
+        """Return what each member takes of such a node, or why the engine cannot run on a pool of them."""
+        found = self._known.get(node)
+        if found is None:
+            found = self._known[node] = self._on(node)
+        return found
+
+    def _on(self, node: Node) -> "tuple[Take, ...] | Refusal":
+        takes: list[Take] = []
+        for member in self.members:
+            found = match(member.requests, node)
+            if isinstance(found, Refusal):
+                return Refusal(f"engine {self.name}, {member.role}: {found.reason}")
+            takes.append(found)
+        if not any(t.claims for t in takes):
+            return Refusal(f"engine {self.name}: no member would claim a device there")
+        return tuple(takes)
 
     def pods(self, takes: Sequence[Take]) -> "Counter[Amounts]":
         """Return the pods it puts on a pool, counted by what each takes of its node."""
@@ -57,6 +75,14 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
+class Rolling:
+    """How far replicas may go beyond and below the wanted number while a new template replaces them."""
+
+    surge: int
+    unavailable: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One deployment's wish.
 
@@ -71,6 +97,8 @@ class Ask:
             then nothing new is placed and nothing that runs is changed.
         tolerations: of cluster taints.
         pack: fill one cluster after the other instead of spreading.
+        revision: identifies the template.
+        rolling: how a new template reaches what runs; None changes every replica where it stands.
     """
 
     namespace: str
@@ -82,6 +110,8 @@ class Ask:
     cache_labels: Mapping[str, str] | None = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     pack: bool = False
+    revision: str = ""
+    rolling: "Rolling | None" = None
 
     def repelled(self, cluster: Cluster, *effects: str) -> Taint | None:
         """Return the first taint of these effects that nothing tolerates."""
@@ -93,17 +123,3 @@ class Ask:
     def drained(self, cluster: Cluster) -> Taint | None:
         """Return the taint that drives running replicas off the cluster, if there is one."""
         return self.repelled(cluster, c.NO_EXECUTE)
-
-
-@lru_cache(maxsize=16384)
-def on_node(engine: Engine, node: Node) -> tuple[Take, ...] | Refusal:
-    """Return what each member takes of such a node, or why the engine cannot run on a pool of them."""
-    takes: list[Take] = []
-    for member in engine.members:
-        found = match(member.requests, node)
-        if isinstance(found, Refusal):
-            return Refusal(f"engine {engine.name}, {member.role}: {found.reason}")
-        takes.append(found)
-    if not any(t.claims for t in takes):
-        return Refusal(f"engine {engine.name}: no member would claim a device there")
-    return tuple(takes)

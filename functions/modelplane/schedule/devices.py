@@ -3,7 +3,7 @@
 import marshal
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -39,13 +39,17 @@ class Device:
     claimed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Node:
-    """The devices of one node, in the order the class lists them."""
+    """The devices of one node, in the order the class lists them.
+
+    Compared by identity: `node` gives pools of one class the same object, so that a fleet's pools are looked
+    up without hashing their devices again.
+    """
 
     devices: tuple[Device, ...] = ()
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """Devices there are to claim, one number per kind; none of a synthetic kind."""
         return tuple(d.count if d.claimed else 0 for d in self.devices)

@@ -3,18 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from modelplane import contracts as c
-from modelplane.schedule.ask import Ask, Engine, on_node
+from modelplane.schedule.ask import Ask, Engine
 from modelplane.schedule.ledger import Ledger
-from modelplane.schedule.match import Refusal, Take
+from modelplane.schedule.match import Refusal, Request, Take, match
 from modelplane.schedule.packing import Amounts
-from modelplane.schedule.seats import Bench, Cause, Why
+from modelplane.schedule.seats import NEARNESS, Bench, Cause, Why
 from modelplane.schedule.views import Cluster, Pool
 
 # Ways to share engines out over pools that are tried on one cluster: 8 engines, of which few compete.
 _TRIES = 512
 _NAMED = 3
+TOGETHER = "has no room for all engines together: free devices or add nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ def barred(ask: Ask, cluster: Cluster) -> Why | None:
     """Return why the cluster takes no new replica at all, or None."""
 
     def why(cause: Cause, reason: str) -> Why:
-        return Why(cluster.name, cause, reason)
+        return Why(cluster.name, cause, lambda: reason)
 
     if off := _unlike(cluster, ask.labels):
         return why(Cause.LABELS, f"the cluster selector asks for {off}")
@@ -100,38 +102,43 @@ def on_pool(engine: Engine, pool: Pool, cluster: Cluster) -> tuple[Take, ...] | 
     A member that could claim devices on another pool of the cluster must not go where it would claim none:
     it would run without the devices it asks for.
     """
-    found = on_node(engine, pool.node)
+    found = engine.on(pool.node)
     if isinstance(found, Refusal):
         return found
-    for at, (member, take) in enumerate(zip(engine.members, found, strict=True)):
-        if member.requests and not take.claims and _claims_elsewhere(engine, at, cluster):
+    for member, take in zip(engine.members, found, strict=True):
+        if member.requests and not take.claims and _claims_somewhere(member.requests, cluster):
             return Refusal(f"engine {engine.name}, {member.role}: it would claim no device there")
     return found
 
 
-def _claims_elsewhere(engine: Engine, at: int, cluster: Cluster) -> bool:
-    found = (on_node(Engine(engine.name, 1, (engine.members[at],)), p.node) for p in cluster.pools.values())
-    return any(not isinstance(takes, Refusal) for takes in found)
+def _claims_somewhere(requests: tuple[Request, ...], cluster: Cluster) -> bool:
+    found = (match(requests, pool.node) for pool in cluster.pools.values())
+    return any(isinstance(take, Take) and take.claims for take in found)
 
 
 def explain(ask: Ask, cluster: Cluster, ledger: Ledger) -> list[Why]:
-    """Return for each pool of an admitted cluster why it cannot take a replica."""
+    """Return for each pool of an admitted cluster why it cannot take a replica.
+
+    The words come when they are read: of a large fleet only the first few are.
+    """
     for engine in ask.engines:
         if next(_candidates(engine, cluster, ledger), None) is None:
             return [_explain(engine, pool, cluster, ledger) for pool in cluster.pools.values()]
-    together = "has no room for all engines together: free devices or add nodes"
-    return [Why(cluster.name, Cause.ROOM, together, pool) for pool in cluster.pools]
+    return [Why(cluster.name, Cause.ROOM, lambda: TOGETHER, pool) for pool in cluster.pools]
 
 
 def _explain(engine: Engine, pool: Pool, cluster: Cluster, ledger: Ledger) -> Why:
     found = on_pool(engine, pool, cluster)
     if isinstance(found, Refusal):
-        return Why(cluster.name, Cause.DEVICES, found.reason, pool.name)
-    lacks = [
-        _lack(pods, number, pool, cluster, ledger) for pods, number in sorted(engine.pods(found).items())
-    ]
-    reason = f"{' and '.join(lacks)}{_held_by(cluster.name, pool, ledger)}"
-    return Why(cluster.name, Cause.ROOM, reason, pool.name)
+        return Why(cluster.name, Cause.DEVICES, partial(str, found.reason), pool.name)
+    return Why(
+        cluster.name, Cause.ROOM, partial(_lacks, engine.pods(found), pool, cluster, ledger), pool.name
+    )
+
+
+def _lacks(wanted: Mapping[Amounts, int], pool: Pool, cluster: Cluster, ledger: Ledger) -> str:
+    lacks = [_lack(pods, number, pool, cluster, ledger) for pods, number in sorted(wanted.items())]
+    return f"{' and '.join(lacks)}{_held_by(cluster.name, pool, ledger)}"
 
 
 def _lack(pod: Amounts, number: int, pool: Pool, cluster: Cluster, ledger: Ledger) -> str:
@@ -153,5 +160,4 @@ def _held_by(cluster: str, pool: Pool, ledger: Ledger) -> str:
 
 def nearest(whys: Sequence[Why]) -> Cause:
     """Return the cause of a cluster with several pools: the one nearest to a fit."""
-    order = list(Cause)
-    return min((w.cause for w in whys), key=order.index)
+    return min((w.cause for w in whys), key=NEARNESS.__getitem__)

@@ -12,10 +12,10 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from modelplane.schedule import fill, retain
+from modelplane.schedule import fill, retain, rolling
 from modelplane.schedule.ask import Ask
 from modelplane.schedule.ledger import Holder, Ledger
-from modelplane.schedule.seats import Cause, Outcome, Seat, State, Why
+from modelplane.schedule.seats import NEARNESS, Outcome, Seat, State, Why
 from modelplane.schedule.views import Cluster, Replica
 
 Namer = Callable[[str, int], str]
@@ -44,13 +44,16 @@ def place(
     ledger = Ledger(fleet, everyone.values())
     seats = [_judged(ask, replica, fleet, ledger, everyone) for replica in mine]
     good = _scaled_down([s for s in seats if s.state is not State.LEAVING], ask.replicas)
-    leaving = [s for s in seats if s.state is State.LEAVING]
-    taken = {(r.cluster, r.index) for r in mine}
-    new, whys, checked = _filled(ask, good, fleet, ledger, _Free(taken, everyone, ask.namespace, name))
+    leaving = [s for s in seats if s.state is State.LEAVING and not s.outdated]
+    old = [s for s in seats if s.outdated]
+    free = _Free({(r.cluster, r.index) for r in mine}, everyone, ask.namespace, name)
+    number = 0 if ask.cache_labels is None else rolling.allowance(ask, len(good), len(old))
+    new, whys = _filled(ask, number, good, fleet, ledger, free)
     good = [*good, *new]
-    missing = ask.replicas - len(good)
-    kept = _bridging(leaving, good, missing)
-    return Outcome(sorted((*good, *kept), key=_order), missing, whys if missing else (), checked)
+    kept_old = rolling.kept(ask, old, good)
+    missing = max(0, ask.replicas - len(good) - len(kept_old))
+    stay = (*good, *kept_old, *_bridging(leaving, good, missing))
+    return Outcome(sorted(stay, key=_order), missing, whys if len(new) < number else (), len(fleet))
 
 
 def _order(seat: Seat) -> tuple[str, int]:
@@ -73,13 +76,16 @@ def _judged(
     everyone: Mapping[Holder, Replica],
 ) -> Seat:
     cluster = fleet.get(replica.cluster)
-    if cluster is not None:
+    # Without the cache nothing can take a replica's place, so nothing is driven out either.
+    if cluster is not None and ask.cache_labels is not None:
         if taint := ask.drained(cluster):
             why = f"taint {taint} drains {cluster.name}"
             return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
         if not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
             why = f"it gives way to {winner}"
             return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
+        if old := rolling.outdated(ask, replica):
+            return old
     return retain.judge(ask, replica, cluster, ledger)
 
 
@@ -136,11 +142,11 @@ class _Free:
 
 
 def _filled(
-    ask: Ask, good: Sequence[Seat], fleet: Mapping[str, Cluster], ledger: Ledger, free: _Free
-) -> tuple[list[Seat], list[Why], int]:
-    """Place what is missing; return the new seats, and why each cluster took no more."""
-    if ask.cache_labels is None or len(good) >= ask.replicas:
-        return [], [], 0
+    ask: Ask, number: int, good: Sequence[Seat], fleet: Mapping[str, Cluster], ledger: Ledger, free: _Free
+) -> tuple[list[Seat], list[Why]]:
+    """Place that many; return the new seats, and why each cluster took no more."""
+    if number <= 0:
+        return [], []
     whys: list[Why] = []
     counts = Counter(s.cluster for s in good)
     sign = -1 if ask.pack else 1
@@ -153,7 +159,7 @@ def _filled(
             whys.append(why)
     heapq.heapify(heap)
     new: list[Seat] = []
-    while heap and len(good) + len(new) < ask.replicas:
+    while heap and len(new) < number:
         count, name = heap[0]
         fit = fill.seat(ask, fleet[name], ledger)
         if fit is None:
@@ -165,6 +171,5 @@ def _filled(
         ledger.charge(name, holder, fit.pods)
         new.append(Seat(name, index, State.NEW, fit.benches))
         heapq.heapreplace(heap, (count + sign, name))
-    order = list(Cause)
-    whys.sort(key=lambda w: (order.index(w.cause), w.cluster))
-    return new, whys, len(fleet)
+    whys.sort(key=lambda w: (NEARNESS[w.cause], w.cluster))
+    return new, whys

@@ -1,6 +1,6 @@
 """What the scheduler answers: where each replica sits, and why the others sit nowhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -39,6 +39,7 @@ class Seat:
         replica: as observed; None for a new one.
         why: why it leaves, or why it cannot be looked at.
         urgent: a leaving one that must go even where nothing takes its place.
+        outdated: a leaving one that runs an older template and is replaced at the strategy's pace.
     """
 
     cluster: str
@@ -48,6 +49,7 @@ class Seat:
     replica: Replica | None = None
     why: str = ""
     urgent: bool = False
+    outdated: bool = False
 
     @property
     def ready(self) -> bool:
@@ -69,14 +71,22 @@ class Cause(Enum):
     LABELS = "other labels than the selector's"
 
 
+NEARNESS = {cause: at for at, cause in enumerate(Cause)}
+
+
 @dataclass(frozen=True, slots=True)
 class Why:
     """Why a cluster, or one pool of it, could not take a replica."""
 
     cluster: str
     cause: Cause
-    reason: str
+    tell: Callable[[], str]
     pool: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The cause in words, with what is needed and what is there."""
+        return self.tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ class Outcome:
 
     Attributes:
         seats: every replica that stays or comes, by cluster and index.
-        missing: wanted replicas without a seat of their own.
+        missing: wanted replicas without a seat of their own, and without an outdated one that stands in.
         whys: where there are missing ones: what ruled each cluster or pool out.
         checked: clusters that were looked at for them.
     """
