@@ -4,7 +4,7 @@ import datetime
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
 
 import structlog
 from crossplane.function import response
@@ -21,6 +21,7 @@ _STATUS = {
     None: fnv1.STATUS_CONDITION_UNKNOWN,
 }
 _MESSAGE_LIMIT = 4096
+_PACKAGE = f"{Path(__file__).parent.parent}/"
 
 
 class Responder:
@@ -61,7 +62,7 @@ class Responder:
             response.fatal(
                 rsp,
                 f"internal error composing {paths.text(xr, 'kind')} {paths.name(xr)}: "
-                f"{type(error).__name__} at {where[-1]}; nothing was changed. Please report it.",
+                f"{type(error).__name__} at {_ours(where)}; nothing was changed. Please report it.",
             )
             # Neither message nor locals: they may hold what a user wrote.
             log.error("failed", error=type(error).__name__, where=where)
@@ -74,16 +75,16 @@ class Responder:
         requirements = kind.requires(call.composite)
         _require(rsp, requirements)
         fetched = {**dict(req.extra_resources), **dict(req.required_resources)}
-        if any(r.name not in fetched for r in requirements):
+        # A name that a spec leaves empty finds nothing; asked for, it would fail the whole pipeline.
+        asked = [r for r in requirements if r.match_name != ""]
+        if any(r.name not in fetched for r in asked):
             # Crossplane fetches what is asked for, throws this answer away and calls again.
             return
         inputs = Inputs(
             composite=call.composite,
             observed={k: wire.to_dict(r.resource) for k, r in req.observed.resources.items()},
-            required={
-                r.name: [self._decoder.decode(i.resource) for i in fetched[r.name].items]
-                for r in requirements
-            },
+            required={r.name: [] for r in requirements}
+            | {r.name: [self._decoder.decode(i.resource) for i in fetched[r.name].items] for r in asked},
         )
         answer = settle.compose(kind, inputs)
         rsp.meta.ttl.FromTimedelta(datetime.timedelta(seconds=kind.ttl))
@@ -92,6 +93,8 @@ class Responder:
 
 def _require(rsp: fnv1.RunFunctionResponse, requirements: Sequence[Requirement]) -> None:
     for r in requirements:
+        if r.match_name == "":
+            continue
         response.require_resources(
             rsp,
             r.name,
@@ -109,10 +112,11 @@ def _write(rsp: fnv1.RunFunctionResponse, answer: Answer, status_to: tuple[str, 
         target.resource.CopyFrom(wire.to_struct(composed.manifest))
         target.ready = fnv1.READY_TRUE if composed.ready else fnv1.READY_FALSE
     if status_to and answer.status:
-        nested: Any = dict(answer.status)
-        for step in reversed(status_to):
-            nested = {step: nested}
-        rsp.desired.composite.resource.update(nested)
+        # Struct.update replaces whole top-level fields: it would drop the status that earlier steps wrote.
+        place = rsp.desired.composite.resource
+        for step in status_to:
+            place = place.fields[step].struct_value
+        place.update(dict(answer.status))
     if answer.ready is False:
         # Otherwise core derives it from all resources of all steps; True here would overrule the others'.
         rsp.desired.composite.ready = fnv1.READY_FALSE
@@ -122,7 +126,7 @@ def _write(rsp: fnv1.RunFunctionResponse, answer: Answer, status_to: tuple[str, 
         severity = fnv1.SEVERITY_WARNING if event.warning else fnv1.SEVERITY_NORMAL
         rsp.results.append(fnv1.Result(severity=severity, message=event.message[:_MESSAGE_LIMIT]))
     if answer.held_back:
-        rsp.context.update({c.HELD_BACK_CONTEXT: dict(answer.held_back)})
+        rsp.context.fields[c.HELD_BACK_CONTEXT].struct_value.update(dict(answer.held_back))
 
 
 def _condition(condition: Condition) -> fnv1.Condition:
@@ -143,7 +147,7 @@ def _write_usages(req: fnv1.RunFunctionRequest, rsp: fnv1.RunFunctionResponse, x
         if not paths.name(manifest) and key in observed:
             seen = wire.to_dict(req.observed.resources[key].resource)
             manifest.setdefault("metadata", {})["name"] = paths.name(seen)
-    for edge in sorted(usages.config_edges(manifests)):
+    for edge in sorted(usages.config_edges(manifests, paths.namespace(xr))):
         key = usages.usage_key(edge)
         if key in manifests or not all(paths.name(manifests[k]) for k in edge):
             continue
@@ -155,4 +159,9 @@ def _write_usages(req: fnv1.RunFunctionRequest, rsp: fnv1.RunFunctionResponse, x
 
 def _where(error: Exception) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
-    return [f"{f.filename.rsplit('/modelplane/', 1)[-1]}:{f.lineno}" for f in frames] or ["unknown"]
+    return [f"{f.filename.removeprefix(_PACKAGE)}:{f.lineno}" for f in frames] or ["unknown"]
+
+
+def _ours(where: Sequence[str]) -> str:
+    """Return the innermost place in this package: the one a report needs; else the innermost of all."""
+    return next((place for place in reversed(where) if not place.startswith("/")), where[-1])

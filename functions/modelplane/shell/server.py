@@ -1,5 +1,6 @@
 """The gRPC server: the SDK's runtime around one `Responder`."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from modelplane.shell.respond import Responder
 
 # A request carries every required object: a fleet of 5,000 clusters is 18 MB.
 RECEIVE_LIMIT_MIB = 64
+_CREDENTIALS = ("tls.crt", "tls.key", "ca.crt")
 
 
 class FunctionRunner(grpcv1.FunctionRunnerServiceServicer):
@@ -36,8 +38,15 @@ def serve(**options: Any) -> None:
     """Run the server until SIGTERM; credentials or --insecure are required."""
     if not options["insecure"] and not options["tls_certs_dir"]:
         raise click.UsageError(
-            "no credentials: give --tls-server-certs-dir (tls.crt, tls.key, ca.crt) or --insecure"
+            f"no credentials: give --tls-server-certs-dir ({', '.join(_CREDENTIALS)}) or --insecure"
         )
+    if options["insecure"]:
+        # The SDK reads the certificates even so, and would serve both on the one address.
+        options["tls_certs_dir"] = None
+    else:
+        folder = Path(options["tls_certs_dir"])
+        if missing := [name for name in _CREDENTIALS if not (folder / name).is_file()]:
+            raise click.UsageError(f"no credentials: {folder} has no {', '.join(missing)}")
     sdk.run(FunctionRunner(), **options)
 
 

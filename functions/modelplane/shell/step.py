@@ -51,14 +51,22 @@ def dispatch(kinds: Mapping[tuple[str, str], Kind], xr: Manifest, step: Mapping[
     kind = by_name.get(str(step["compose"]))
     if kind is None:
         raise StepError(f"input.compose: {step['compose']} is not one of {_known(kinds)}")
+    spec_from = str(step.get("specFrom") or "spec")
+    spec = _part(xr, spec_from)
+    if spec is None and spec_from != "spec":
+        # An empty spec instead would take defaults for what the user wrote, and drop what runs.
+        raise StepError(f"input.specFrom: {paths.text(xr, 'kind')} has no object at {spec_from}")
     composite = {
         **xr,
         "apiVersion": kind.api_version,
         "kind": kind.kind,
-        "spec": dict(_part(xr, str(step.get("specFrom") or "spec"))),
+        "spec": dict(spec or {}),
     }
     status_to = str(step.get("statusTo", "status"))
-    composite["status"] = {**_part(xr, status_to), "conditions": paths.items(xr, "status", "conditions")}
+    composite["status"] = {
+        **(_part(xr, status_to) or {}),
+        "conditions": paths.items(xr, "status", "conditions"),
+    }
     return Call(kind, composite, tuple(status_to.split(".")) if status_to else ())
 
 
@@ -73,12 +81,16 @@ def _check(step: Mapping[str, Any]) -> None:
         if not isinstance(step.get(path, ""), str):
             raise StepError(f"input.{path}: want a field path such as spec.cluster")
     status_to = step.get("statusTo", "status")
-    if status_to and status_to.split(".")[0] != "status":
+    first, *rest = status_to.split(".")
+    # Crossplane itself writes these two parts of a status.
+    own = rest[:1] in (["conditions"], ["crossplane"])
+    if status_to and (first != "status" or "" in rest or own):
         raise StepError("input.statusTo: want a path below status, or an empty string for none")
 
 
-def _part(xr: Manifest, path: str) -> Mapping[str, Any]:
-    return paths.mapping(xr, *path.split(".")) if path else {}
+def _part(xr: Manifest, path: str) -> Mapping[str, Any] | None:
+    found = paths.at(xr, *path.split(".")) if path else None
+    return found if isinstance(found, Mapping) else None
 
 
 def _known(kinds: Mapping[tuple[str, str], Kind]) -> str:

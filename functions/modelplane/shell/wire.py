@@ -4,6 +4,7 @@ Converting is what a composition function pays for (about 8x a 1 MB request), so
 once: a fleet's clusters arrive with every call and hardly ever change, and are found again by their bytes.
 """
 
+import sys
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +18,7 @@ _WHOLE = 2.0**53
 
 def to_dict(struct: struct_pb2.Struct) -> Manifest:
     """Return the Struct as a dict; whole numbers become ints, since the wire has only doubles."""
-    return {key: _value(value) for key, value in struct.fields.items()}
+    return {sys.intern(key): _value(value) for key, value in struct.fields.items()}
 
 
 def _value(value: struct_pb2.Value) -> Any:
@@ -25,7 +26,8 @@ def _value(value: struct_pb2.Value) -> Any:
     if kind == "string_value":
         return value.string_value
     if kind == "struct_value":
-        return {k: _value(v) for k, v in value.struct_value.fields.items()}
+        # Keys repeat from object to object: one copy of each takes a third off a decoded fleet.
+        return {sys.intern(k): _value(v) for k, v in value.struct_value.fields.items()}
     if kind == "list_value":
         return [_value(v) for v in value.list_value.values]
     if kind == "bool_value":
@@ -47,13 +49,19 @@ class Decoder:
     """Decodes objects and keeps the result by content, least recently used first out.
 
     Args:
-        limit: how many bytes of serialized objects are kept; 0 keeps none.
+        limit: how many bytes of serialized objects are kept; 0 keeps none. As dicts they take some six times
+            that: the default holds a fleet of 5,000 clusters (18 MB) and ends at about 200 MB.
     """
 
-    def __init__(self, limit: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, limit: int = 32 * 1024 * 1024) -> None:
         self._limit = limit
         self._size = 0
         self._kept: OrderedDict[bytes, Manifest] = OrderedDict()
+
+    @property
+    def size(self) -> int:
+        """How many serialized bytes are kept."""
+        return self._size
 
     def decode(self, struct: struct_pb2.Struct) -> Manifest:
         """Return the object as a dict: the same dict for the same content, so never write to it."""

@@ -1,0 +1,109 @@
+"""Between Structs and dicts: what a composer reads is what was sent, but for the one number type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from google.protobuf import struct_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modelplane.shell import wire
+
+NUMBER = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+VALUE = st.recursive(
+    st.none() | st.booleans() | NUMBER | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+MANIFEST = st.dictionaries(st.text(max_size=5), VALUE, max_size=4)
+
+
+def number(value: float) -> struct_pb2.Struct:
+    struct = struct_pb2.Struct()
+    struct.fields["n"].number_value = value
+    return struct
+
+
+@pytest.mark.parametrize(
+    ("sent", "want", "reason"),
+    [
+        (3.0, 3, "a whole number is an int: it may be a count or go into text"),
+        (-3.0, -3, "a negative one"),
+        (0.0, 0, "zero"),
+        (3.5, 3.5, "any other stays a float"),
+        (2.0**53, 2**53, "the last whole number that a double is sure of"),
+        (2.0**60, 2.0**60, "beyond it the digits are not those that were written"),
+        (math.inf, math.inf, "infinity is no int"),
+    ],
+)
+def test_a_number_is_an_int_where_it_is_whole(sent: float, want: float, reason: str) -> None:
+    found = wire.to_dict(number(sent))["n"]
+    assert (found, type(found)) == (want, type(want)), reason
+
+
+@given(MANIFEST)
+def test_what_is_sent_is_what_is_read(manifest: dict[str, Any]) -> None:
+    assert wire.to_dict(wire.to_struct(manifest)) == manifest
+
+
+def test_reading_leaves_the_message_as_it_was() -> None:
+    struct = wire.to_struct({"a": {"b": [1, {"c": None}]}})
+    before = struct.SerializeToString(deterministic=True)
+    wire.to_dict(struct)
+    assert struct.SerializeToString(deterministic=True) == before
+
+
+def test_a_value_that_was_never_set_reads_as_null() -> None:
+    struct = struct_pb2.Struct()
+    struct.fields["a"].SetInParent()
+    assert wire.to_dict(struct) == {"a": None}
+
+
+def test_the_same_content_is_decoded_once() -> None:
+    decoder = wire.Decoder()
+    first = decoder.decode(wire.to_struct({"a": 1, "b": {"c": 2}}))
+    assert decoder.decode(wire.to_struct({"b": {"c": 2}, "a": 1})) is first, (
+        "whatever the order of its fields"
+    )
+    assert decoder.decode(wire.to_struct({"a": 1, "b": {"c": 3}})) is not first
+
+
+def big(name: str) -> struct_pb2.Struct:
+    return wire.to_struct({"name": name, "data": "x" * 1000})
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "kept", "reason"),
+    [
+        (10_000, "abc", "abc", "all of them fit"),
+        (2_200, "abc", "bc", "the oldest goes"),
+        (2_200, "abac", "ac", "used again is not the oldest"),
+        (500, "ab", "", "one larger than the limit is decoded and not kept"),
+        (0, "a", "", "nothing is kept"),
+    ],
+)
+def test_the_decoder_stays_within_its_bytes(limit: int, used: str, kept: str, reason: str) -> None:
+    decoder = wire.Decoder(limit)
+    last = {name: decoder.decode(big(name)) for name in used}
+    assert all(found == wire.to_dict(big(name)) for name, found in last.items())
+    assert all(decoder.decode(big(name)) is last[name] for name in kept), reason
+    dropped = set(used) - set(kept)
+    assert all(decoder.decode(big(name)) is not last[name] for name in dropped), reason
+
+
+@given(st.lists(MANIFEST, max_size=30), st.integers(0, 200))
+def test_no_sequence_of_objects_takes_a_decoder_over_its_limit(
+    manifests: list[dict[str, Any]], limit: int
+) -> None:
+    decoder = wire.Decoder(limit)
+    for manifest in manifests:
+        assert decoder.decode(wire.to_struct(manifest)) == manifest
+        assert decoder.size <= limit
+
+
+def test_keys_of_all_objects_are_one_text() -> None:
+    one, other = (wire.to_dict(wire.to_struct({"spec": {"replicas": n}})) for n in (1, 2))
+    assert next(iter(one["spec"])) is next(iter(other["spec"]))
