@@ -1,8 +1,9 @@
 """Who uses a cluster: the teams' namespaces on it, and the guard against deleting it under them.
 
-A team has a namespace here while it has a ModelReplica or a ModelCacheReplica on the cluster. Deleting a
+A team has a namespace here while it has a ModelReplica or a ModelCacheReplica on the cluster. One look that
+finds nobody may be a lookup gone wrong, so it only marks; a second look takes away what is marked. Deleting a
 Namespace deletes everything in it, the team's own Secrets and volumes too, so its Objects may not delete:
-leaving the plan costs at most the upkeep of labels and policies (docs/adr/0003-team-namespaces.md).
+leaving the plan costs at most the upkeep of labels and policies (docs/adr/team-namespaces.md).
 """
 
 from collections.abc import Sequence
@@ -35,12 +36,21 @@ class Census:
     """Who is on the cluster.
 
     Attributes:
-        teams: control-plane namespaces, sorted.
+        teams: control-plane namespaces with something on it, sorted.
+        leaving: namespaces that were prepared and of which this is the first look to find nothing.
         busy: whether anything is on it.
+        guarded: whether it is guarded and this is the first look to find it free.
     """
 
     teams: Sequence[str]
+    leaving: Sequence[str]
     busy: bool
+    guarded: bool
+
+    @property
+    def kept(self) -> list[str]:
+        """The teams whose namespaces are kept, sorted."""
+        return sorted({*self.teams, *self.leaving})
 
 
 def requirements(cluster: str) -> list[Requirement]:
@@ -67,10 +77,34 @@ def census(inputs: Inputs) -> Census:
             team = paths.namespace(item)
             certain = certain and bool(team)
             found.add(team)
+    prepared = _prepared(inputs)
+    guarded = GUARD in inputs.observed and not _marked(inputs.observed[GUARD])
     if not certain:
-        found.update(k.removeprefix(_NAMESPACE) for k in inputs.observed if k.startswith(_NAMESPACE))
+        found.update(prepared)
         busy = busy or GUARD in inputs.observed
-    return Census(sorted(found - {""}), busy)
+    teams = sorted(found - {""})
+    leaving = sorted(team for team, marked in prepared.items() if team not in found and not marked)
+    return Census(teams, leaving, busy, guarded and not busy)
+
+
+def _prepared(inputs: Inputs) -> dict[str, bool]:
+    """Return the teams with anything observed, and whether all of it is marked as unused."""
+    found: dict[str, bool] = {}
+    for key, seen in inputs.observed.items():
+        for prefix in (_NAMESPACE, _POLICY):
+            if key.startswith(prefix):
+                team = key.removeprefix(prefix)
+                found[team] = found.get(team, True) and _marked(seen)
+    return found
+
+
+def _marked(seen: Manifest) -> bool:
+    return c.UNUSED_ANNOTATION in paths.mapping(seen, "metadata", "annotations")
+
+
+def _mark(manifest: Manifest) -> Manifest:
+    metadata = {**manifest["metadata"], "annotations": {c.UNUSED_ANNOTATION: "true"}}
+    return {**manifest, "metadata": metadata}
 
 
 def guard(inputs: Inputs, who: Census) -> list[Desired]:
@@ -78,9 +112,9 @@ def guard(inputs: Inputs, who: Census) -> list[Desired]:
 
     It has no `by`: what uses the cluster is namespaced, and a ClusterUsage names cluster-scoped things only.
     """
-    if not who.busy:
+    if not who.busy and not who.guarded:
         return []
-    manifest = {
+    manifest: Manifest = {
         "apiVersion": c.PROTECTION_API,
         "kind": "ClusterUsage",
         "metadata": {"name": names.child(inputs.name, GUARD)},
@@ -90,7 +124,7 @@ def guard(inputs: Inputs, who: Census) -> list[Desired]:
             "replayDeletion": True,
         },
     }
-    return [Desired(GUARD, manifest, Ready.exists())]
+    return [Desired(GUARD, manifest if who.busy else _mark(manifest), Ready.exists())]
 
 
 def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired]:
@@ -105,12 +139,14 @@ def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired]:
         {c.CLUSTER_LABEL: names.label_value(inputs.name)},
     )
     found = []
-    for team in who.teams:
+    for team in who.kept:
         for key, manifest in _remote(team):
             labels = {c.NAMESPACE_LABEL: names.label_value(team), c.RESOURCE_LABEL: names.label_value(key)}
             wrapped = target.object(
                 names.child(inputs.name, key), manifest, policies=builders.WITHOUT_DELETE, labels=labels
             )
+            if team in who.leaving:
+                wrapped = _mark(wrapped)
             found.append(Desired(key, wrapped, Ready.exists(), after=(config_key,)))
     return found
 
@@ -120,7 +156,7 @@ def prepared(inputs: Inputs, who: Census) -> list[str]:
     before = paths.items(inputs.composite, "status", "namespaces")
     return [
         team
-        for team in who.teams
+        for team in who.kept
         if team in before or all(inputs.is_ready(f"{prefix}{team}") for prefix in (_NAMESPACE, _POLICY))
     ]
 

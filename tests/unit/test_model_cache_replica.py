@@ -1,0 +1,351 @@
+"""ModelCacheReplica: the volume, the Job that fills it, and what it says while it does."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judges
+from builders import platform as p
+from modelplane import contracts as c
+from modelplane import names
+from modelplane.api import definitions
+from modelplane.core import Answer, paths
+from modelplane.kinds import cache_staging, model_cache_replica
+from modelplane.kinds.cache_staging import Artifact
+
+KIND = model_cache_replica.KIND
+JOB = f"staging-{Artifact('example-org/mid-14b', '').id}"
+TOKEN = {"authSecret": {"name": "hub", "key": "tok"}}
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def compose(composite: p.Manifest, *objects: p.Manifest, **over: Any) -> Answer:
+    return p.compose(KIND, composite, *(objects or (p.ready_cluster(),)), **over)
+
+
+def volume(seen: p.Manifest, phase: str = "Bound") -> p.Manifest:
+    found = p.reported(seen, ready=phase == "Bound")
+    if phase:
+        found["status"]["atProvider"]["manifest"]["status"] = {"phase": phase}
+    else:
+        found["status"].pop("atProvider")
+    return found
+
+
+def job(seen: p.Manifest, ended: str = "", message: str = "") -> p.Manifest:
+    found = p.reported(seen, ready=ended == "Complete")
+    if ended:
+        told = {"type": ended, "status": "True", "message": message}
+        found["status"]["atProvider"]["manifest"]["status"] = {"conditions": [told]}
+    return found
+
+
+def hydrating(composite: p.Manifest | None = None, *objects: p.Manifest) -> dict[str, p.Manifest]:
+    """Volume bound, token copied, Job running."""
+    composite = composite or p.cache_replica()
+    observed: dict[str, p.Manifest] = {}
+    for _ in range(3):
+        answer = compose(composite, *objects, observed=observed)
+        observed = {}
+        for key, found in answer.resources.items():
+            act = volume if key == "volume" else job if key.startswith("staging") else p.reported
+            observed[key] = act(found.manifest)
+    return observed
+
+
+def test_a_prepared_cluster_gets_the_volume_and_the_job_in_the_teams_namespace() -> None:
+    answer = compose(p.cache_replica())
+    assert set(answer.resources) == {"volume", JOB}
+    for found in answer.resources.values():
+        assert found.manifest["metadata"]["namespace"] == "lab", "copied Secrets stay with their team"
+        assert found.manifest["spec"]["providerConfigRef"] == {
+            "kind": "ClusterProviderConfig",
+            "name": names.cluster_config("north"),
+        }
+        assert p.remote(found.manifest)["metadata"]["namespace"] == names.team_namespace("lab")
+    claim = p.remote(answer.resources["volume"].manifest)
+    assert claim["metadata"]["name"] == names.cache_claim("lab", "osprey-weights")
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": "40Gi"}},
+        "storageClassName": "shared-rwx",
+        "volumeMode": "Filesystem",
+    }
+    assert answer.status["claimName"] == claim["metadata"]["name"]
+    assert answer.status["namespace"] == names.team_namespace("lab")
+    assert answer.status["phase"] == "Pending"
+    # Not after the volume: a class that binds at the first consumer would never bind.
+    assert dict(answer.held_back) == {}
+
+
+GATES: list[tuple[str, p.Manifest, str]] = [
+    ("no namespace yet", p.ready_cluster(teams=["zoo"]), "namespace of lab"),
+    ("not reached yet", p.ready_cluster(status={"providerConfigRef": None}), "cannot be reached"),
+    ("no class for shared volumes", p.ready_cluster(status={"cache": None}), "no storage class"),
+    ("junk for a list", p.ready_cluster(status={"namespaces": "lab"}), "namespace of lab"),
+]
+
+
+@pytest.mark.parametrize(("reason", "cluster", "says"), GATES, ids=[g[0] for g in GATES])
+def test_nothing_is_created_before_the_cluster_is_prepared(
+    reason: str, cluster: p.Manifest, says: str
+) -> None:
+    answer = compose(p.cache_replica(), cluster)
+    assert dict(answer.resources) == {}, reason
+    assert set(answer.held_back) == {"volume", JOB}, reason
+    status, found, message = p.condition(answer, c.ARTIFACT_READY)
+    assert (status, found) == (False, "WaitingForCluster"), reason
+    assert says in message, reason
+    assert answer.status["phase"] == "Pending", reason
+    assert answer.status["message"] == message, reason
+
+
+@pytest.mark.parametrize(("reason", "cluster", "says"), GATES, ids=[g[0] for g in GATES])
+def test_what_runs_stays_as_it_is_when_the_cluster_forgets(
+    reason: str, cluster: p.Manifest, says: str
+) -> None:
+    observed = hydrating()
+    before = compose(p.cache_replica(), observed=observed)
+    answer = compose(p.cache_replica(), cluster, observed=observed)
+    assert {k: x.manifest for k, x in answer.resources.items()} == {
+        k: x.manifest for k, x in before.resources.items()
+    }, reason
+    assert says, reason
+
+
+def test_a_cluster_that_is_gone_holds_everything() -> None:
+    observed = hydrating()
+    answer = p.compose(KIND, p.cache_replica(), observed=observed)
+    assert set(answer.resources) == set(observed)
+    assert p.condition(answer, c.ARTIFACT_READY)[:2] == (False, "ClusterNotFound")
+
+
+def test_a_cache_hydrates_then_settles_and_drops_job_and_token() -> None:
+    """C63: the Job goes once it is not needed, by its own time to live, and readiness is remembered."""
+    composite, objects = (
+        p.cache_replica(revision=COMMIT, **TOKEN),
+        (p.ready_cluster(), p.secret(tok="czNjcg==")),
+    )
+    key = f"staging-{Artifact('example-org/mid-14b', COMMIT).id}"
+    observed = hydrating(composite, *objects)
+    assert set(observed) == {"volume", "auth", key}
+    running = compose(composite, *objects, observed=observed)
+    assert running.status["phase"] == "Hydrating"
+    assert p.condition(running, c.ARTIFACT_READY)[:2] == (False, "Hydrating")
+    observed[key] = job(observed[key], "Complete")
+    done = compose(composite, *objects, observed=observed)
+    assert set(done.resources) == {"volume", "auth", key}, "kept until it is on record"
+    assert done.status["phase"] == "Ready"
+    assert done.status["artifact"] == f"example-org/mid-14b@{COMMIT}"
+    assert done.status["resolvedRevision"] == COMMIT
+    assert p.condition(done, c.ARTIFACT_READY)[:2] == (True, "Staged")
+    recorded = {**composite, "status": dict(done.status)}
+    after = compose(recorded, *objects, observed=observed)
+    assert set(after.resources) == {"volume"}
+    assert after.resources["volume"].ready is True
+    assert after.ready is None
+    assert after.status == done.status
+    spec = observed[key]["spec"]
+    assert "Delete" not in spec["managementPolicies"]
+    assert p.remote(observed[key])["spec"]["ttlSecondsAfterFinished"] <= 600
+    assert "managementPolicies" not in observed["auth"]["spec"], "the copy goes with its Object"
+
+
+def test_the_token_is_one_key_copied_as_it_is_and_the_job_waits_for_it() -> None:
+    objects = (p.ready_cluster(), p.secret(tok="czNjcg==", other="eA=="))
+    first = compose(p.cache_replica(**TOKEN), *objects)
+    assert set(first.resources) == {"volume", "auth"}
+    copied = p.remote(first.resources["auth"].manifest)
+    assert copied["data"] == {"HF_TOKEN": "czNjcg=="}
+    container = _container(hydrating(p.cache_replica(**TOKEN), *objects)[JOB])
+    token = next(x for x in container["env"] if x["name"] == "HF_TOKEN")
+    assert token["valueFrom"]["secretKeyRef"]["name"] == copied["metadata"]["name"]
+    said = " ".join(
+        [*(x.message for x in first.conditions), *(x.message for x in first.events), str(first.status)]
+    )
+    assert "czNjcg==" not in said
+
+
+MISSING: list[tuple[str, list[p.Manifest]]] = [
+    ("no Secret", []),
+    ("no such key", [p.secret(other="eA==")]),
+    ("an empty value", [p.secret(tok="")]),
+    ("data is junk", [{**p.secret(), "data": "junk"}]),
+]
+
+
+@pytest.mark.parametrize(("reason", "secrets"), MISSING, ids=[m[0] for m in MISSING])
+def test_a_missing_token_stages_nothing_and_names_secret_and_key(
+    reason: str, secrets: list[p.Manifest]
+) -> None:
+    answer = compose(p.cache_replica(**TOKEN), p.ready_cluster(), *secrets)
+    assert set(answer.resources) == {"volume"}, reason
+    status, found, message = p.condition(answer, c.ARTIFACT_READY)
+    assert (status, found) == (False, "AuthSecretMissing"), reason
+    assert "Secret lab/hub has no key tok" in message, reason
+    assert [e.warning for e in answer.events] == [True], reason
+    running = hydrating(p.cache_replica(**TOKEN), p.ready_cluster(), p.secret(tok="eA=="))
+    kept = compose(p.cache_replica(**TOKEN), p.ready_cluster(), *secrets, observed=running)
+    assert set(kept.resources) == {"volume", "auth", JOB}, reason
+
+
+def test_a_token_that_goes_after_staging_is_no_matter() -> None:
+    composite = p.cache_replica(status={"artifact": "example-org/mid-14b", "phase": "Ready"}, **TOKEN)
+    observed = {"volume": hydrating()["volume"]}
+    answer = compose(composite, p.ready_cluster(), observed=observed)
+    assert set(answer.resources) == {"volume"}
+    assert p.condition(answer, c.ARTIFACT_READY)[:2] == (True, "Staged")
+
+
+def test_a_changed_revision_is_staged_beside_the_old_which_stays_on_record() -> None:
+    status = {"artifact": f"example-org/mid-14b@{COMMIT}", "resolvedRevision": COMMIT, "phase": "Ready"}
+    composite = p.cache_replica(status=status, revision="v2")
+    observed = {"volume": hydrating()["volume"]}
+    answer = compose(composite, observed=observed)
+    key = f"staging-{Artifact('example-org/mid-14b', 'v2').id}"
+    assert set(answer.resources) == {"volume", key}
+    assert answer.status["phase"] == "Hydrating"
+    assert answer.status["artifact"] == status["artifact"]
+    assert answer.status["resolvedRevision"] == COMMIT
+    observed[key] = job(answer.resources[key].manifest, "Complete")
+    done = compose(composite, observed=observed)
+    assert done.status["artifact"] == "example-org/mid-14b@v2"
+    assert "resolvedRevision" not in done.status, "a tag may move; the Job cannot tell what it was"
+
+
+LATCH: list[tuple[str, str, str]] = [
+    ("the volume is bound", "Bound", "Ready"),
+    ("the provider does not show it in this pass", "", "Ready"),
+    ("another volume, not bound: the weights are gone", "Pending", "Pending"),
+    ("the volume lost its disk", "Lost", "Pending"),
+]
+
+
+@pytest.mark.parametrize(("reason", "phase", "wanted"), LATCH, ids=[x[0] for x in LATCH])
+def test_readiness_is_remembered_as_long_as_the_volume_is_there(reason: str, phase: str, wanted: str) -> None:
+    composite = p.cache_replica(status={"artifact": "example-org/mid-14b", "phase": "Ready"})
+    observed = {"volume": volume(hydrating()["volume"], phase)}
+    answer = compose(composite, observed=observed)
+    assert answer.status["phase"] == wanted, reason
+    assert (JOB in answer.resources) is (wanted != "Ready"), reason
+
+
+def test_a_failed_job_says_why_and_is_followed_by_the_current_image() -> None:
+    observed = hydrating()
+    old = copy.deepcopy(observed[JOB])
+    _container(old)["image"] = "docker.io/kserve/storage-initializer:v0.1.0"
+    observed[JOB] = job(old)
+    running = compose(p.cache_replica(), observed=observed)
+    assert _container(running.resources[JOB].manifest)["image"].endswith("v0.1.0"), "its template is fixed"
+    observed[JOB] = job(old, "Failed", "exit code 2")
+    failed = compose(p.cache_replica(), observed=observed)
+    assert failed.status["phase"] == "Failed"
+    assert "exit code 2" in p.condition(failed, c.ARTIFACT_READY)[2]
+    assert not _container(failed.resources[JOB].manifest)["image"].endswith("v0.1.0")
+
+
+def test_a_volume_grows_never_shrinks_and_never_changes_its_class() -> None:
+    observed = hydrating()
+    cluster = p.ready_cluster(status={"cache": {"storageClassName": "other"}})
+    for size, wanted in ((80, "80Gi"), (10, "40Gi")):
+        claim = p.remote(
+            compose(p.cache_replica(sizeGiB=size), cluster, observed=observed).resources["volume"].manifest
+        )
+        assert claim["spec"]["resources"]["requests"]["storage"] == wanted
+        assert claim["spec"]["storageClassName"] == "shared-rwx"
+
+
+def test_user_text_reaches_the_job_as_data_only() -> None:
+    """Invariant 7, and behaviour 13.2: repo and revision once went into a shell unquoted."""
+    evil = "x'; $(HF_TOKEN) `id` ${HOME} $$ \n#"
+    found = hydrating(p.cache_replica(repo=evil, revision=evil))
+    (key,) = (k for k in found if k.startswith("staging"))
+    container = _container(found[key])
+    assert container["command"] == _container(hydrating()[JOB])["command"]
+    env = {x["name"]: x.get("value") for x in container["env"]}
+    for name in (c.ENV_STAGING_REPO, c.ENV_STAGING_REVISION):
+        assert _expanded(env[name], env) == evil
+    assert not {"sh", "bash", "/bin/sh"} & set(container["command"])
+    assert "pip" not in container["command"][2]
+
+
+def test_the_job_runs_as_nobody_in_particular_and_holds_nothing_it_does_not_need() -> None:
+    pod = p.remote(hydrating()[JOB])["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert "HF_TOKEN" not in {x["name"] for x in container["env"]}, "no token was asked for"
+
+
+def test_the_staging_image_follows_release_and_mirror_of_the_cluster() -> None:
+    plain = cache_staging.image("", "")
+    assert cache_staging.image("2026.12", "") == plain
+    assert cache_staging.image("of-the-future", "") == plain
+    mirrored = _container(
+        compose(p.cache_replica(), p.ready_cluster(images={"mirror": "r.example.org/m"}))
+        .resources[JOB]
+        .manifest
+    )["image"]
+    assert mirrored == f"r.example.org/m/{plain.partition('/')[2]}"
+
+
+@pytest.mark.parametrize("source", ["Bucket", "OCI", "PersistentVolumeClaim"])
+def test_a_source_this_release_does_not_stage_says_so_and_keeps_what_runs(source: str) -> None:
+    composite = p.cache_replica()
+    composite["spec"]["source"] = source
+    answer = compose(composite)
+    assert dict(answer.resources) == {}
+    assert p.condition(answer, c.ARTIFACT_READY)[:2] == (False, "SourceNotSupported")
+    assert answer.status["phase"] == "Pending"
+    assert answer.ready is False
+    assert set(compose(composite, observed=hydrating()).resources) == {"volume", JOB}
+
+
+def test_everything_composed_and_reported_is_admitted(crds: Path) -> None:
+    objects = (p.ready_cluster(), p.secret(tok="czNjcg=="))
+    composite = p.cache_replica(revision="v1", **TOKEN)
+    observed = hydrating(composite, *objects)
+    answer = compose(composite, *objects, observed=observed)
+    assert set(answer.resources) == set(observed)
+    for found in answer.resources.values():
+        for manifest in judges.with_remote(found.manifest):
+            assert judges.problems(manifest, crds) == []
+    shown = {**composite, "status": dict(answer.status)}
+    assert [str(x) for x in definitions.load().judge(shown)] == []
+
+
+JUNK: list[Any] = [None, 7, [], {"clusterName": 3}, {"huggingFace": 3}, {"huggingFace": {"authSecret": "x"}}]
+
+
+@pytest.mark.parametrize("spec", JUNK, ids=repr)
+def test_requirements_never_raise_on_a_broken_spec(spec: Any) -> None:
+    assert KIND.requires({"metadata": {"name": "w", "namespace": "lab"}, "spec": spec}) == []
+
+
+def _container(obj: p.Manifest) -> p.Manifest:
+    found: p.Manifest = paths.at(p.remote(obj), "spec", "template", "spec", "containers", 0)
+    return found
+
+
+def _expanded(value: str | None, env: dict[str, str | None]) -> str:
+    """The kubelet's expansion: $(NAME) of a known name is replaced, $$ is one dollar sign."""
+    text, out = value or "", ""
+    while text:
+        if text.startswith("$$"):
+            out, text = f"{out}$", text[2:]
+        elif text.startswith("$(") and ")" in text and text[2 : text.index(")")] in env:
+            name, text = text[2 : text.index(")")], text[text.index(")") + 1 :]
+            out += env[name] or ""
+        else:
+            out, text = out + text[0], text[1:]
+    return out
