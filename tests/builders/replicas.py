@@ -8,7 +8,7 @@ from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
-from modelplane.core import Answer, Inputs, Manifest, paths, settle
+from modelplane.core import Answer, Condition, Inputs, Manifest, paths, settle
 from modelplane.kinds.model_replica import KIND
 from modelplane.sim import queries, remote
 
@@ -88,9 +88,9 @@ def replica(
     }
 
 
-def split(**over: Any) -> Manifest:
+def split(*, name: str = NAME, **over: Any) -> Manifest:
     """A replica whose requests are split between prefill and decode."""
-    return replica(*pair(**over), serving={"mode": "PrefillDecode"})
+    return replica(*pair(**over), name=name, serving={"mode": "PrefillDecode"})
 
 
 def cluster(
@@ -191,6 +191,11 @@ def settled(
     raise AssertionError(f"no fixed point in {passes} passes: {given.held_back}")
 
 
+def condition(given: Answer, type_: str) -> Condition:
+    (found,) = [x for x in given.conditions if x.type == type_]
+    return found
+
+
 def workload(given: Answer) -> Manifest:
     """The only workload of an answer."""
     (found,) = workloads(given).values()
@@ -230,3 +235,39 @@ def env_of(pod: Manifest, name: str = "engine") -> dict[str, Any]:
 
 def team_space(team: str = TEAM) -> str:
     return names.team_namespace(team)
+
+
+def run(composite: Manifest, stack: str = "Standard", **of_cluster: Any) -> dict[str, Manifest]:
+    """The workloads once everything before them stands."""
+    given, _ = settled(composite, cluster(stack=stack, **of_cluster), cache())
+    return workloads(given)
+
+
+def one(composite: Manifest, stack: str = "Standard", **of_cluster: Any) -> Manifest:
+    (found,) = run(composite, stack, **of_cluster).values()
+    return found
+
+
+def object_names(found: dict[str, Manifest]) -> set[str]:
+    return {m["metadata"]["name"] for m in found.values()}
+
+
+def all_pods(composite: Manifest, stack: str, **of_cluster: Any) -> dict[str, Manifest]:
+    return {
+        f"{key}/{role}": pod
+        for key, manifest in run(composite, stack, **of_cluster).items()
+        for role, pod in pods(manifest).items()
+    }
+
+
+SHAPES = [
+    (replica(), "Standard", ["Deployment"], "one pod"),
+    (replica(), "Dynamo", ["Deployment"], "one pod, whatever the stack"),
+    (replica(gang()), "Standard", ["LeaderWorkerSet"], "a gang"),
+    (replica(gang()), "Dynamo", ["PodCliqueSet"], "a gang"),
+    (replica(gang("a"), engine("b")), "Dynamo", ["PodCliqueSet", "Deployment"], "each by its shape"),
+    (split(), "Standard", ["Deployment", "Deployment"], "a pair of single pods"),
+    (split(gangs=True), "Standard", ["LeaderWorkerSet", "LeaderWorkerSet"], "a pair of gangs"),
+    (split(), "Dynamo", ["PodCliqueSet"], "case C54: both halves or neither, single pods too"),
+    (split(gangs=True), "Dynamo", ["PodCliqueSet"], "case C54: both halves or neither"),
+]

@@ -13,6 +13,7 @@ from modelplane.api.model_replica import DeviceRequest, Engine, Member
 from modelplane.core.paths import Manifest
 from modelplane.gangs.site import Site
 
+KEY_PREFIX = "resource-claim-"
 # AllocationResultsMaxSize (Kubernetes, pkg/apis/resource/types.go): a claim for more can never be allocated,
 # and a whole p5 node is 8 GPUs and 32 EFA interfaces.
 _DEVICES_A_CLAIM = 32
@@ -43,11 +44,6 @@ def claims(site: Site, engine: Engine, member: Member) -> list[Claim]:
     ]
 
 
-def key_prefix(engine: str) -> str:
-    """Return what the keys of an engine's claim templates start with, up to the role."""
-    return f"resource-claim-{engine}-"
-
-
 def _claim(site: Site, engine: Engine, member: Member, part: int, requests: list[Manifest]) -> Claim:
     role = member.role.lower() if part == 1 else f"{member.role.lower()}-{part}"
     spec = {"spec": {"devices": {"requests": requests}}}
@@ -62,7 +58,7 @@ def _claim(site: Site, engine: Engine, member: Member, part: int, requests: list
         "spec": spec,
     }
     pod_name = c.DEVICES_CLAIM if part == 1 else f"{c.DEVICES_CLAIM}-{part}"
-    return Claim(f"{key_prefix(engine.name)}{role}.{shape}", pod_name, template, manifest)
+    return Claim(f"{KEY_PREFIX}{engine.name}-{role}.{shape}", pod_name, template, manifest)
 
 
 def _parts(requests: tuple[DeviceRequest, ...]) -> Iterator[list[Manifest]]:

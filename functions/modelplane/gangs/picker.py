@@ -39,7 +39,7 @@ def support(site: Site, config: str) -> dict[str, Manifest]:
         f"{KEY}-service": {
             **_head("v1", "Service", site, name),
             "spec": {
-                "selector": {"app": name},
+                "selector": _labels(site),
                 "ports": [
                     {
                         "name": "grpc",
@@ -63,7 +63,6 @@ def support(site: Site, config: str) -> dict[str, Manifest]:
 def deployment(site: Site, config: str, image: str) -> Manifest:
     """Return the picker's Deployment: two replicas, of which one works and one stands by."""
     name = names.picker(site.replica)
-    labels = {"app": name, c.ROLE_LABEL: c.ROLE_PICKER, c.REPLICA_LABEL: names.label_value(site.replica)}
     checksum = hashlib.sha256(config.encode()).hexdigest()
     return {
         **_head("apps/v1", "Deployment", site, name),
@@ -71,20 +70,28 @@ def deployment(site: Site, config: str, image: str) -> Manifest:
             "replicas": _REPLICAS,
             # A rolling update would wait for ever for the new pods to be ready beside the lease's holder.
             "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": {"app": name}},
+            "selector": {"matchLabels": _labels(site)},
             "template": {
                 # It reads its config at start only, so a changed one has to make new pods.
-                "metadata": {"labels": labels, "annotations": {c.EPP_CHECKSUM_ANNOTATION: checksum}},
+                "metadata": {
+                    "labels": {"app": name, **_labels(site)},
+                    "annotations": {c.EPP_CHECKSUM_ANNOTATION: checksum},
+                },
                 "spec": {
                     "serviceAccountName": name,
                     "terminationGracePeriodSeconds": _GRACE_SECONDS,
-                    "affinity": _apart(name),
+                    "affinity": _apart(site),
                     "containers": [_container(site, image)],
                     "volumes": [{"name": _CONFIG_VOLUME, "configMap": {"name": name}}],
                 },
             },
         },
     }
+
+
+def _labels(site: Site) -> Manifest:
+    """Select by labels that members cannot carry: `app` is any team's to set."""
+    return {c.ROLE_LABEL: c.ROLE_PICKER, c.REPLICA_LABEL: names.label_value(site.replica)}
 
 
 def _head(api_version: str, kind: str, site: Site, name: str) -> Manifest:
@@ -156,7 +163,7 @@ def _probe(service: str, delay: int, period: int) -> Manifest:
     }
 
 
-def _apart(name: str) -> Manifest:
-    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": name}}}
+def _apart(site: Site) -> Manifest:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": _labels(site)}}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

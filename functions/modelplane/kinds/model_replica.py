@@ -17,6 +17,7 @@ from modelplane.core import (
     Plan,
     Requirement,
     Waiting,
+    paths,
     specs,
 )
 from modelplane.core.builders import Target
@@ -25,8 +26,6 @@ from modelplane.gangs.workload import Workload
 from modelplane.kinds import replica_place, replica_references, replica_status
 from modelplane.kinds.replica_place import Place
 from modelplane.kinds.replica_references import References
-
-_CLAIM_PREFIX = "resource-claim-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,14 @@ def compose(inputs: Inputs) -> Plan:
         *(_workload(wrap, r, gates[r.key]) for r in runs),
         *_edge(wrap, spec, port),
     ]
-    seen = replica_status.Seen(inputs, spec, place, runs, gates)
-    keep = resolved.keep | _replaced(inputs, runs, {r.key for r in wanted})
+    former = _former(inputs, runs)
+    seen = replica_status.Seen(inputs, spec, place, runs, gates, former)
     return Plan(
         resources=wanted,
         status=replica_status.status(seen),
         conditions=[*replica_status.conditions(seen), resolved.condition],
         events=_events(runs),
-        keep=keep,
+        keep=resolved.keep | former | _parts(inputs, runs, former),
     )
 
 
@@ -130,26 +129,34 @@ def _edge(wrap: _Wrap, spec: ModelReplicaSpec, port: int) -> list[Desired]:
     ]
 
 
-def _replaced(inputs: Inputs, runs: Sequence[Workload], wanted: set[str]) -> frozenset[str]:
-    """Return what must outlive its replacement: workloads of another shape, and what their pods refer to.
+def _former(inputs: Inputs, runs: Sequence[Workload]) -> frozenset[str]:
+    """Return workloads of another kind or shape that stay until what replaces them serves.
 
-    A workload whose engine left the spec goes at once; the others stay until the new one serves.
+    One whose engine left the spec goes at once.
     """
-    starting = [r for r in runs if not inputs.is_ready(r.key)]
-    unready = {e.name for r in starting for e in r.engines}
-    old = {
+    wanted = {r.key for r in runs}
+    unready = {e.name for r in runs if not inputs.is_ready(r.key) for e in r.engines}
+    return frozenset(
         key
-        for key in inputs.observed.keys() - wanted
-        if (engine := workload.engine_of(key)) is not None and (engine in unready or (not engine and unready))
-    }
-    if not starting:
-        return frozenset(old)
-    parts = {
-        key
-        for key in inputs.observed.keys() - wanted
-        if key.startswith(_CLAIM_PREFIX) or replica_references.is_copy(key)
-    }
-    return frozenset(old | parts)
+        for key in inputs.observed
+        if key not in wanted
+        and (engine := workload.engine_of(key)) is not None
+        and (engine in unready or (not engine and bool(unready)))
+    )
+
+
+def _parts(inputs: Inputs, runs: Sequence[Workload], former: frozenset[str]) -> frozenset[str]:
+    """Return claim templates and copies that pods of before may still refer to: all, while any rolls."""
+    if not former and not any(_rolls(inputs, r) for r in runs):
+        return frozenset()
+    prefixes = (claims.KEY_PREFIX, *replica_references.KEY_PREFIXES)
+    return frozenset(key for key in inputs.observed if key.startswith(prefixes))
+
+
+def _rolls(inputs: Inputs, run: Workload) -> bool:
+    """Tell whether pods of another spec may run: Ready speaks of the last one until this is applied."""
+    applied = paths.mapping(inputs.observed.get(run.key), "spec", "forProvider", "manifest")
+    return applied != run.manifest or not inputs.is_ready(run.key)
 
 
 def _events(runs: Sequence[Workload]) -> list[Event]:

@@ -24,6 +24,7 @@ _PREFIXES = {
     references.PULL_SECRET: "pullsecret",
     references.CONFIG_MAP: "configmap",
 }
+KEY_PREFIXES = tuple(f"{p}-" for p in _PREFIXES.values())
 _FIELDS = {
     references.SECRET: ("data",),
     references.PULL_SECRET: ("data",),
@@ -111,8 +112,11 @@ def resolve(inputs: Inputs, cluster: str) -> References:
                 left.append(ref)
             continue
         copied[ref.kind, ref.name] = _copy_name(inputs, ref)
-        if missing := sorted(ref.required - _data(ref, source).keys()):
+        data = _data(ref, source)
+        if missing := sorted(ref.required - data.keys()):
             needs[ref.key] = f"{ref} in namespace {inputs.namespace} lacks key {', '.join(missing)}: add it"
+        elif not data and ref.key in inputs.observed:
+            needs[ref.key] = f"{ref} in namespace {inputs.namespace} has become empty: restore its data"
         else:
             manifests[ref.key] = _copy(inputs, ref, source)
     keep = frozenset(ref.key for ref in lost)
@@ -123,11 +127,6 @@ def resources(resolved: References, wrapped: Mapping[str, Desired]) -> list[Desi
     """Return the plan's entries; one that cannot be made now stays as it is."""
     waiting = [Waiting(key, why) for key, why in resolved.needs.items()]
     return [*(wrapped[key] for key in resolved.manifests), *waiting]
-
-
-def is_copy(key: str) -> bool:
-    """Tell whether a composition resource name is that of a copy."""
-    return key.startswith(tuple(f"{p}-" for p in _PREFIXES.values()))
 
 
 def _references(uses: Sequence[Use]) -> list[Reference]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from modelplane import contracts as c
 from modelplane.api.model_replica import Engine, ModelReplicaSpec
 from modelplane.core import Condition, Inputs, Manifest, paths
-from modelplane.gangs import edge, picker
+from modelplane.gangs import edge, picker, workload
 from modelplane.gangs.workload import Workload
 from modelplane.kinds.replica_place import Place
 
@@ -22,13 +22,14 @@ _QUOTE_LIMIT = 300
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a pass knows: the inputs, what they were read into, the workloads and their gates by key."""
+    """What a pass knows: inputs, what they were read into, workloads, their gates, and those of before."""
 
     inputs: Inputs
     spec: ModelReplicaSpec
     place: Place
     runs: Sequence[Workload]
     gates: Mapping[str, Sequence[str]]
+    former: frozenset[str]
 
 
 def status(seen: Seen) -> Manifest:
@@ -87,6 +88,14 @@ def _why_not(seen: Seen, run: Workload, engine: Engine) -> str:
     """Return what the engine waits for; empty when every copy serves."""
     if seen.inputs.is_ready(run.key):
         return ""
+    why = _waits_for(seen, run, engine)
+    former = sorted(k for k in seen.former if workload.engine_of(k) in (engine.name, ""))
+    if not former:
+        return why
+    return f"{why} ({', '.join(former)} stays until then; both need devices)"
+
+
+def _waits_for(seen: Seen, run: Workload, engine: Engine) -> str:
     if run.key not in seen.inputs.observed:
         return _not_created(seen, run)
     found = seen.inputs.observed[run.key]
