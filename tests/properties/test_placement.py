@@ -1,0 +1,258 @@
+"""The scheduler over random fleets, against a slow one that is obviously right.
+
+The reference knows nothing of caches, flows or run-length packing: it lists every pod and every node, tries
+every layout, and walks all clusters for every replica.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builders import scheduling as b
+from modelplane import contracts as c
+from modelplane.core import Manifest, paths
+
+RULES = settings(
+    max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+COLD = {"climate": "cold"}
+
+Pool = tuple[str, int, int]  # name, nodes, GPUs on each
+
+
+@st.composite
+def clusters(draw: st.DrawFn, name: str) -> Manifest:
+    sizes = draw(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 2, 4])), min_size=1, max_size=2))
+    pools = [b.pool(f"p{at}", nodes, b.device(count=gpus)) for at, (nodes, gpus) in enumerate(sizes)]
+    return b.cluster(
+        name,
+        *pools,
+        labels=draw(st.sampled_from([COLD, COLD, {"climate": "warm"}])),
+        taints=draw(st.sampled_from([[], [], [], [b.taint()]])),
+        ready=draw(st.sampled_from([True, True, True, False])),
+        gateway=draw(st.sampled_from(["192.0.2.1", "192.0.2.1", None])),
+    )
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> list[Manifest]:
+    names = draw(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4, unique=True))
+    return [draw(clusters(name)) for name in names]
+
+
+@st.composite
+def engines(draw: st.DrawFn) -> list[Manifest]:
+    one = st.builds(
+        lambda gpus, copies: b.engine("main", b.member(gpus=gpus), copies=copies),
+        st.integers(1, 4),
+        st.integers(1, 2),
+    )
+    gangs = st.builds(lambda gpus, n: b.gang(gpus=gpus, workers=n), st.integers(1, 2), st.integers(1, 2))
+    return [draw(st.one_of(one, one, gangs))]
+
+
+@st.composite
+def deployments(draw: st.DrawFn, name: str = "heron", namespace: str = "lab") -> Manifest:
+    return b.deployment(
+        *draw(engines()),
+        name=name,
+        namespace=namespace,
+        replicas=draw(st.integers(0, 4)),
+        selector=draw(st.sampled_from([None, None, COLD])),
+        policy=draw(st.sampled_from(["Spread", "Pack"])),
+        tolerations=draw(st.sampled_from([[], [{"operator": "Exists"}]])),
+    )
+
+
+def pods_of(replica: Manifest) -> list[tuple[str, int]]:
+    """Every pod of a replica as (pool, GPUs)."""
+    found = []
+    for engine in replica["spec"]["engines"]:
+        for member in engine["members"]:
+            number = engine.get("copies", 1) * (paths.integer(member, "worker", "nodes", default=1) or 1)
+            gpus = sum(r["count"] for r in member.get("deviceRequests", []))
+            found += [(member["nodePoolName"], gpus)] * number
+    return found
+
+
+def layout_exists(nodes: int, have: int, pods: list[int]) -> bool:
+    """Put every pod on every node in turn."""
+    free = [have] * nodes
+
+    def put(at: int) -> bool:
+        if at == len(pods):
+            return True
+        for n in range(nodes):
+            if free[n] >= pods[at] and (n == 0 or free[n] != free[n - 1]):
+                free[n] -= pods[at]
+                if put(at + 1):
+                    return True
+                free[n] += pods[at]
+        return False
+
+    return put(0)
+
+
+def pools_of(cluster: Manifest) -> list[Pool]:
+    return [(p["name"], p["nodes"], p["devices"][0]["count"]) for p in cluster["status"]["gpuPools"]]
+
+
+def reference(xr: Manifest, fleet: list[Manifest], charged: list[Manifest]) -> list[str]:
+    """The clusters that new replicas go to, one entry per replica, nothing being retained."""
+    template = xr["spec"]["template"]["spec"]
+    (engine,) = template["engines"]
+    wanted = []
+    for member in engine["members"]:
+        gpus = member["nodeSelector"]["devices"][0]["count"]
+        wanted += [gpus] * (engine.get("copies", 1) * member.get("worker", {}).get("nodes", 1))
+    selector = template.get("clusterSelector", {}).get("matchLabels", {})
+    held: dict[tuple[str, str], list[int]] = {}
+    for replica in charged:
+        for pool, gpus in pods_of(replica):
+            held.setdefault((replica["spec"]["clusterName"], pool), []).append(gpus)
+    ours: Counter[str] = Counter()
+    chosen: list[str] = []
+    sign = -1 if template.get("placement", {}).get("policy") == "Pack" else 1
+    for _ in range(xr["spec"]["replicas"]):
+        fits = []
+        for cluster in fleet:
+            name = cluster["metadata"]["name"]
+            usable = (
+                paths.is_true(cluster, c.READY)
+                and paths.text(cluster, "status", "gateway", "address")
+                and selector.items() <= cluster["metadata"]["labels"].items()
+                and (not cluster["spec"].get("taints") or template.get("tolerations"))
+            )
+            if usable:
+                for pool, nodes, have in pools_of(cluster):
+                    pods = sorted([*held.get((name, pool), []), *wanted], reverse=True)
+                    if layout_exists(nodes, have, pods):
+                        fits.append((sign * ours[name], name, pool))
+                        break
+        if not fits:
+            return chosen
+        _, name, pool = min(fits)
+        held.setdefault((name, pool), []).extend(wanted)
+        ours[name] += 1
+        chosen.append(name)
+    return chosen
+
+
+def overcommitted(fleet: list[Manifest], replicas: list[Manifest]) -> list[str]:
+    found = []
+    for cluster in fleet:
+        name = cluster["metadata"]["name"]
+        for pool, nodes, have in pools_of(cluster):
+            pods = [
+                gpus
+                for replica in replicas
+                if replica["spec"]["clusterName"] == name
+                for on, gpus in pods_of(replica)
+                if on == pool
+            ]
+            if not layout_exists(nodes, have, sorted(pods, reverse=True)):
+                found.append(f"{name}/{pool}: {pods} on {nodes} x {have}")
+    return found
+
+
+def composed(fleet: b.Fleet) -> list[Manifest]:
+    return [o for found in fleet.composed.values() for o in found.values() if o["kind"] == "ModelReplica"]
+
+
+@RULES
+@given(fleets(), deployments(), deployments("other", "others"))
+def test_new_replicas_go_where_the_reference_puts_them(
+    found: list[Manifest], xr: Manifest, other: Manifest
+) -> None:
+    fleet = b.Fleet(*found)
+    fleet.apply(other)
+    answer = fleet.ask(xr)
+    wanted = reference(xr, found, composed(fleet))
+    assert b.where(answer) == dict(Counter(wanted))
+    missing = xr["spec"]["replicas"] - len(wanted)
+    assert answer.status["replicas"]["unschedulable"] == missing
+    assert (answer.ready is False) is (missing > 0)
+
+
+@RULES
+@given(fleets(), st.lists(deployments(), min_size=2, max_size=4), st.integers(0, 2**16))
+def test_a_life_of_edits_never_overcommits_and_never_moves_what_fits(
+    found: list[Manifest], edits: list[Manifest], seed: int
+) -> None:
+    """Two teams edit one deployment of one name in turn; capacity and identity hold at every step."""
+    chance = random.Random(seed)
+    fleet = b.Fleet(*found)
+    for edit, namespace in zip(edits * 2, itertools.cycle(["lab", "others"]), strict=False):
+        xr = {**edit, "metadata": {**edit["metadata"], "namespace": namespace, "uid": namespace}}
+        before = {k for k in fleet.observed(xr) if k.startswith("replica-")}
+        theirs = {k: v for k, v in fleet.composed.items() if k[0] != namespace}
+        answer = fleet.apply(xr, ready=chance.random() < 0.7)
+        assert {k: v for k, v in fleet.composed.items() if k[0] != namespace} == theirs
+        assert overcommitted(found, composed(fleet)) == []
+        after = {k for k in answer.resources if k.startswith("replica-")}
+        gone = len(before - after)
+        if len(before) <= xr["spec"]["replicas"] and fleet.observed(xr):
+            assert gone == 0 or after - before, "what runs goes only where something takes its place"
+
+
+@RULES
+@given(fleets(), deployments(), st.integers(0, 2**16))
+def test_the_order_of_objects_decides_nothing(found: list[Manifest], xr: Manifest, seed: int) -> None:
+    chance = random.Random(seed)
+    fleet = b.Fleet(*found, b.held("a", "p0", 1), b.held("b", "p0", 2, name="more"))
+    fleet.apply(xr)
+    first = fleet.ask(xr)
+    chance.shuffle(fleet.clusters)
+    chance.shuffle(fleet.others)
+    observed = list(fleet.observed(xr).items())
+    chance.shuffle(observed)
+    fleet.composed[paths.namespace(xr), paths.name(xr)] = dict(observed)
+    assert fleet.ask(xr) == first
+
+
+@RULES
+@given(fleets(), deployments(), st.data())
+def test_what_is_placed_stays_through_any_doubt(
+    found: list[Manifest], xr: Manifest, data: st.DataObject
+) -> None:
+    fleet = b.Fleet(*found)
+    for _ in range(3):
+        answer = fleet.apply(xr)
+    kept = set(answer.resources)
+    doubts: list[Any] = [
+        lambda x: x["status"].update(b.state(False)),
+        lambda x: x["status"].pop("gateway", None),
+        lambda x: x["metadata"].update(labels={}),
+        lambda x: x["status"].update(gpuPools=[]),
+        lambda x: x["spec"].update(taints=[b.taint()]),
+        lambda x: x["metadata"].update(name=f"{x['metadata']['name']}-renamed"),
+        lambda x: x["status"]["gpuPools"][0].update(devices=[]),
+        lambda x: x["status"]["gpuPools"][0].update(nodes=0),
+    ]
+    for cluster in fleet.clusters:
+        fresh = {**cluster, "metadata": dict(cluster["metadata"]), "spec": dict(cluster["spec"])}
+        fresh["status"] = {**cluster["status"], "gpuPools": [dict(p) for p in cluster["status"]["gpuPools"]]}
+        data.draw(st.sampled_from(doubts), label="doubt")(fresh)
+        fleet.clusters = [fresh if x is cluster else x for x in fleet.clusters]
+    assert kept <= set(fleet.ask(xr).resources)
+
+
+@RULES
+@given(fleets(), deployments())
+def test_it_settles_and_then_says_the_same_for_ever(found: list[Manifest], xr: Manifest) -> None:
+    fleet = b.Fleet(*found)
+    for _ in range(4):
+        answer = fleet.apply(xr)
+    assert fleet.apply(xr) == answer
+    for why in answer.status.get("unschedulable", []):
+        assert why["cluster"] in {x["metadata"]["name"] for x in found}
+        assert why["reason"]
+    if answer.status["replicas"]["unschedulable"]:
+        ruled_out = {why["cluster"] for why in answer.status["unschedulable"]}
+        assert ruled_out == {x["metadata"]["name"] for x in found}, "every cluster says why"
