@@ -3,7 +3,7 @@
 A team has a namespace here while it has a ModelReplica or a ModelCacheReplica on the cluster. One look that
 finds nobody may be a lookup gone wrong, so it only marks; a second look takes away what is marked. Deleting a
 Namespace deletes everything in it, the team's own Secrets and volumes too, so its Objects may not delete:
-leaving the plan costs at most the upkeep of labels and policies (docs/adr/team-namespaces.md).
+leaving the plan costs at most the upkeep of labels and policies (docs/adr/0003-team-namespaces.md).
 """
 
 from collections.abc import Sequence
