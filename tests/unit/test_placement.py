@@ -273,6 +273,26 @@ def test_a_lost_requirement_drops_nothing(lost: str) -> None:
     assert set(fleet.ask(xr, **{lost: []}).resources) == set(before.resources)
 
 
+@pytest.mark.parametrize("lost", ["clusters", "cache"])
+def test_losing_sight_while_a_replacement_starts_costs_neither(lost: str) -> None:
+    fleet, xr = b.Fleet(NORTH, SOUTH, b.cache()), b.deployment(cache="weights")
+    settled(fleet, xr)
+    drained(fleet, DRAIN)
+    assert b.placed(fleet.apply(xr, ready=None)) == ["north/0", "south/0"]
+    answer = fleet.ask(xr, **{lost: []})
+    assert b.placed(answer) == ["north/0", "south/0"]
+    assert answer.status["replicas"]["unschedulable"] == 0
+
+
+def test_scaling_down_works_without_the_cache_and_parking_without_the_fleet() -> None:
+    fleet, xr = b.Fleet(NORTH, SOUTH, b.cache()), b.deployment(replicas=3, cache="weights")
+    settled(fleet, xr)
+    fewer, parked = (b.deployment(replicas=n, cache="weights") for n in (1, 0))
+    assert b.placed(fleet.ask(fewer, cache=[])) == ["north/0"]
+    assert len(b.placed(fleet.ask(fewer, clusters=[]))) == 3, "who is surplus cannot be told"
+    assert b.placed(fleet.ask(parked, clusters=[])) == []
+
+
 # --- what moves it -------------------------------------------------------------------------------
 
 

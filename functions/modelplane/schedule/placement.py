@@ -76,26 +76,42 @@ def _judged(
     everyone: Mapping[Holder, Replica],
 ) -> Seat:
     cluster = fleet.get(replica.cluster)
-    # Without the cache nothing can take a replica's place, so nothing is driven out either.
-    if cluster is not None and ask.cache_labels is not None:
-        if taint := ask.drained(cluster):
-            why = f"taint {taint} drains {cluster.name}"
-            return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
-        if not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
-            why = f"it gives way to {winner}"
-            return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
-        if old := rolling.outdated(ask, replica):
-            return old
-    return retain.judge(ask, replica, cluster, ledger)
+    seat = _leaving(ask, replica, cluster, ledger, everyone) if cluster is not None else None
+    if seat is None:
+        seat = retain.judge(ask, replica, cluster, ledger)
+    if ask.cache_labels is None:
+        # Without the cache nothing can take a replica's place, so nothing is driven out or changed either.
+        why = f"ModelCache {ask.cache} is not there"
+        doubtful = seat.state is not State.KEPT
+        return Seat(replica.cluster, replica.index, State.AS_IS, {}, replica, why, doubtful=doubtful)
+    return seat
+
+
+def _leaving(
+    ask: Ask, replica: Replica, cluster: Cluster, ledger: Ledger, everyone: Mapping[Holder, Replica]
+) -> Seat | None:
+    """Return the seat of a replica that must go whatever its shape, or None."""
+    why = ""
+    if taint := ask.drained(cluster):
+        why = f"taint {taint} drains {cluster.name}"
+    elif not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
+        why = f"it gives way to {winner}"
+    if why:
+        return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
+    return rolling.outdated(ask, replica)
 
 
 def _scaled_down(seats: Sequence[Seat], wanted: int) -> list[Seat]:
-    """Drop what is beyond the wanted number: from the fullest cluster, then the later name, then index."""
-    left = list(seats)
+    """Drop what is beyond the wanted number: from the fullest cluster, then the later name, then index.
+
+    A doubtful one is not dropped and makes nobody else surplus: while a replacement starts there are more
+    than wanted, and losing sight of a cluster then must not cost one of them. Parked, all go.
+    """
+    left = [s for s in seats if not s.doubtful]
     while len(left) > wanted:
         counts = Counter(s.cluster for s in left)
         left.remove(max(left, key=lambda s: (counts[s.cluster], s.cluster, s.index)))
-    return left
+    return [s for s in seats if s in left or (s.doubtful and wanted > 0)]
 
 
 def _bridging(leaving: Sequence[Seat], good: Sequence[Seat], missing: int) -> list[Seat]:

@@ -36,12 +36,14 @@ def judge(ask: Ask, replica: Replica, cluster: Cluster | None, ledger: Ledger) -
     """
 
     def seat(state: State, why: str, benches: Mapping[str, Bench] | None = None) -> Seat:
-        return Seat(replica.cluster, replica.index, state, benches or {}, replica, why)
+        doubtful = state is State.AS_IS
+        return Seat(replica.cluster, replica.index, state, benches or {}, replica, why, doubtful=doubtful)
 
     if cluster is None:
-        return seat(State.AS_IS, f"InferenceCluster {replica.cluster} is not in view")
-    if ask.cache_labels is None:
-        return seat(State.AS_IS, f"ModelCache {ask.cache} is not there")
+        gone = (
+            f"InferenceCluster {replica.cluster} is not in view (if it is gone for good, delete the replica)"
+        )
+        return seat(State.AS_IS, gone)
     try:
         if ask.cache != paths.text(replica.raw, "spec", "modelCacheRef", "name"):
             _staged(ask, cluster)
