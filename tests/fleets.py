@@ -11,6 +11,7 @@ from modelplane.kinds.registry import KINDS
 from modelplane.render import adapter, collect
 from modelplane.render.run import Rendering
 from modelplane.render.tree import Line
+from modelplane.sim import prerequisites
 from modelplane.sim.play import Pass
 from modelplane.sim.reconcile import Function, Reply
 from modelplane.sim.world import Ref, World, ref
@@ -61,7 +62,7 @@ def documents(*folders: str) -> list[Manifest]:
 
 def play(found: Sequence[Manifest], world: World | None = None) -> Played:
     """Play documents to rest, recording every settled call."""
-    world = world or World()
+    world = world or World.of(prerequisites.objects())
     for document in found:
         world.apply(document)
     played = Played(world)

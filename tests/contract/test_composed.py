@@ -1,5 +1,6 @@
 """Every object any example composes, at every pass, against the schema of the real thing."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def _composed(folder: str) -> list[Manifest]:
         assert call.reply.answer is not None
         for composed in call.reply.answer.resources.values():
             for manifest in judges.with_remote(composed.manifest):
-                found[repr(manifest)] = manifest
+                found[json.dumps(manifest, sort_keys=True)] = manifest
     return list(found.values())
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fleets
+import judges
 from modelplane import contracts as c
 from modelplane import names
-from modelplane.core import Manifest, paths
+from modelplane.core import Inputs, Manifest, paths
 from modelplane.sim.world import Ref
 
 OTHER = "other-team"
@@ -45,9 +47,14 @@ def _remote(objects: dict[Ref, Manifest], team: str) -> list[Manifest]:
     ]
 
 
+@cache
+def _together(folder: str) -> dict[Ref, Manifest]:
+    return fleets.play(_twins(folder)).final.objects
+
+
 @pytest.mark.parametrize("folder", FLEETS)
 def test_two_teams_with_the_same_names_share_nothing(folder: str) -> None:
-    objects = fleets.play(_twins(folder)).final.objects
+    objects = _together(folder)
     team = next(r.namespace for r in objects if r.kind == "ModelDeployment" and r.namespace != OTHER)
     for mine, theirs in ((team, OTHER), (OTHER, team)):
         own = [o for r, o in objects.items() if r.namespace == mine]
@@ -66,7 +73,7 @@ def test_two_teams_with_the_same_names_share_nothing(folder: str) -> None:
 def test_a_second_team_changes_nothing_the_first_one_runs(folder: str) -> None:
     documents = _twins(folder)
     alone = fleets.play([d for d in documents if paths.namespace(d) != OTHER]).final.objects
-    together = fleets.play(documents).final.objects
+    together = _together(folder)
     team = next(r.namespace for r in alone if r.kind == "ModelDeployment")
     mine = {r: _spec(o) for r, o in alone.items() if r.namespace == team}
     assert mine == {r: _spec(o) for r, o in together.items() if r.namespace == team}
@@ -91,40 +98,41 @@ def _strings(value: object) -> Iterator[str]:
 HOSTILE = st.sampled_from(
     ["$(touch /pwned)", "`id`", "; rm -rf /", "' || true '", '"; exit 0; "', "${IFS}", "\n- x: y"]
 )
-CACHED = [f for f in FLEETS if any(d["kind"] == "ModelCache" for d in fleets.documents(f))]
+CACHED = next(f for f in FLEETS if any(d["kind"] == "ModelCache" for d in fleets.documents(f)))
+STAGING = [
+    call
+    for call in fleets.played(CACHED).calls
+    if call.target.kind in ("ModelCache", "ModelCacheReplica") and "huggingFace" in call.inputs.spec
+]
 
 
-@settings(max_examples=14, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(hostile=HOSTILE, field=st.sampled_from(["repo", "revision"]))
-def test_user_text_reaches_a_container_only_as_data(hostile: str, field: str) -> None:
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(hostile=HOSTILE, field=st.sampled_from(["repo", "revision"]), call=st.sampled_from(STAGING))
+def test_user_text_reaches_a_container_only_as_data(hostile: str, field: str, call: fleets.Call) -> None:
     """Repo and revision stand alone in an env value or an argument, never inside a longer string."""
-    documents = copy.deepcopy(fleets.documents(CACHED[0]))
     text = f"org/model{hostile}"
-    for document in documents:
-        if document["kind"] == "ModelCache":
-            document["spec"]["huggingFace"][field] = text
-    objects = fleets.play(documents).final.objects
-    remote = [m for r in {o.namespace for o in objects} for m in _remote(objects, r)]
-    jobs = [m for call in fleets.play(documents).calls for m in _jobs(call)] + [
-        m for m in remote if m["kind"] == "Job"
-    ]
-    assert jobs, "no staging Job was composed"
-    for job in jobs:
-        pods = paths.mapping(job, "spec", "template", "spec")
-        # A dollar sign is written twice, or the kubelet would expand $(NAME) in it (core/v1 EnvVar.value).
-        assert not any("$(" in s.replace("$$", "") for s in _strings(pods))
-        holding = [s for s in (x.replace("$$", "$") for x in _strings(pods)) if hostile in s]
-        assert holding
-        assert all(s == text for s in holding), holding
-    for manifest in remote:
-        if manifest["kind"] != "Job":
-            assert all(s == text for s in _strings(manifest) if hostile in s), manifest["kind"]
+    composite = copy.deepcopy(call.inputs.composite)
+    composite["spec"]["huggingFace"][field] = text
+    inputs = Inputs(composite, call.inputs.observed, call.inputs.required)
+    reply = fleets.real_function()(inputs)
+    assert reply.answer is not None
+    for composed in reply.answer.resources.values():
+        for manifest in judges.with_remote(composed.manifest):
+            # Kubelet turns $$ back into $ in env values and arguments.
+            seen = {s.replace("$$", "$") for s in _strings(manifest) if hostile in s.replace("$$", "$")}
+            assert seen <= {text}, f"{manifest.get('kind')}: {seen}"
 
 
-def _jobs(call: fleets.Call) -> list[Manifest]:
-    assert call.reply.answer is not None
-    found = [
-        dict(paths.mapping(x.manifest, "spec", "forProvider", "manifest"))
-        for x in call.reply.answer.resources.values()
+def test_the_injection_property_sees_a_staging_job() -> None:
+    jobs = [
+        manifest
+        for call in STAGING
+        if call.reply.answer is not None
+        for composed in call.reply.answer.resources.values()
+        for manifest in judges.with_remote(composed.manifest)
+        if manifest.get("kind") == "Job"
     ]
-    return [m for m in found if m.get("kind") == "Job"]
+    repo = next(
+        d["spec"]["huggingFace"]["repo"] for d in fleets.documents(CACHED) if d["kind"] == "ModelCache"
+    )
+    assert any(repo in _strings(job) for job in jobs)

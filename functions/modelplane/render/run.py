@@ -9,7 +9,7 @@ from modelplane.api import definitions
 from modelplane.core import Manifest, paths
 from modelplane.kinds.registry import KINDS
 from modelplane.render import adapter, collect, tree
-from modelplane.sim import rules
+from modelplane.sim import prerequisites, rules
 from modelplane.sim.play import Pass, one_pass, play
 from modelplane.sim.reconcile import Function
 from modelplane.sim.world import Ref, World, ref
@@ -55,7 +55,7 @@ def rendering(
     """
     documents = collect.read(roots)
     others = collect.read(required) if required else []
-    world = World.of([*documents, *others])
+    world = World.of([*prerequisites.objects(), *documents, *others])
     if observed:
         _adopt(world, [ref(d) for d in documents], collect.read(observed))
     kinds = set(KINDS)

@@ -62,6 +62,9 @@ def _tree(
         k for k, r in found.items() if r.api_version == c.PROTECTION_API and _leaf_state(done.objects[r])[0]
     }
     held = dict(report.answer.held_back) if report and report.answer else {}
+    settled = (
+        {k for k, x in report.answer.resources.items() if x.ready} if report and report.answer else set()
+    )
     rows = sorted((found.keys() - guards) | held.keys())
     for row in rows:
         last = row == rows[-1] and not guards
@@ -69,8 +72,10 @@ def _tree(
         if row in found:
             child = found[row]
             refused = report.refused.get(row, "") if report else ""
-            for line in _tree(child, row, indent + branch, indent + deeper, done, children, reports):
-                yield line if not refused or line.key != row else _refused(line, refused)
+            new = child not in reports and row not in settled
+            first, *rest = _tree(child, row, indent + branch, indent + deeper, done, children, reports)
+            yield _unready(first, refused or "created") if refused or (new and first.ready) else first
+            yield from rest
         else:
             yield Line(indent + branch, row, "", None, held[row])
     if guards:
@@ -88,7 +93,7 @@ def _what(target: Ref, obj: Manifest) -> str:
     return str(target)
 
 
-def _refused(line: Line, why: str) -> Line:
+def _unready(line: Line, why: str) -> Line:
     return Line(line.guide, line.key, line.what, False, why)
 
 
