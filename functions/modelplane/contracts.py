@@ -120,6 +120,8 @@ KUBECONFIG_KEY: Final = "kubeconfig"
 EKS_CLUSTER: Final = "EKSCluster"
 EKS_NODE_POOL: Final = "EKSNodePool"
 ENGINE_CONTAINER: Final = "engine"
+# The proxy before a decode engine; no container of a member may take its name.
+PROXY_CONTAINER: Final = "pd-sidecar"
 DEVICES_CLAIM: Final = "devices"
 CACHE_VOLUME: Final = "model-cache"
 SHM_VOLUME: Final = "dshm"

@@ -70,13 +70,40 @@ def test_a_cluster_of_the_other_stack_is_not_the_one_it_runs_on() -> None:
     assert condition(given, c.MODEL_ACCEPTED).reason == "StackChanged"
 
 
-def test_a_spec_that_cannot_be_read_keeps_what_runs_and_names_the_field() -> None:
+def _template(**over: Any) -> Manifest:
+    found = r.replica()
+    found["spec"]["engines"][0]["members"][0]["template"] = over
+    return found
+
+
+TEMPLATE = "spec.engines[0].members[0].template"
+UNREADABLE = [
+    (_template(), f"{TEMPLATE}.spec", "v0.4 admits an empty template"),
+    (_template(spec={"containers": [r.container("other")]}), f"{TEMPLATE}.spec.containers", "no engine"),
+    (
+        _template(spec={"containers": [r.container()], "initContainers": [r.container("pd-sidecar")]}),
+        f"{TEMPLATE}.spec",
+        "the name of the proxy before a decode engine",
+    ),
+    (
+        _template(spec={"containers": [r.container()], "initContainers": [r.container()]}),
+        f"{TEMPLATE}.spec",
+        "the cluster refuses two containers of one name",
+    ),
+    (r.replica(r.engine("a"), serving={"mode": "PrefillDecode"}), "spec", "no phases to split between"),
+    (r.replica(r.engine("main", r.member("Leader"))), "spec.engines[0].members", "a leader without workers"),
+]
+
+
+@pytest.mark.parametrize(("composite", "field", "reason"), UNREADABLE)
+def test_a_spec_that_cannot_be_read_keeps_what_runs_and_names_the_field(
+    composite: Manifest, field: str, reason: str
+) -> None:
     _, seen = r.settled(r.replica())
-    bad = r.replica()
-    del bad["spec"]["engines"][0]["members"][0]["template"]["spec"]
-    given = r.answer(bad, observed=seen)
-    assert given.resources.keys() == seen.keys()
-    assert condition(given, c.MODEL_ACCEPTED).message.startswith("spec.engines[0].members[0].template.spec")
+    given = r.answer(composite, observed=seen)
+    assert given.resources.keys() == seen.keys(), reason
+    assert condition(given, c.MODEL_ACCEPTED).reason == "InvalidSpec", reason
+    assert condition(given, c.MODEL_ACCEPTED).message.startswith(f"{field}: "), reason
 
 
 REPLACED = [

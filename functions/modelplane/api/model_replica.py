@@ -71,6 +71,13 @@ class PodSpec(Model):
             raise ValueError(f"exactly one container must be named {c.ENGINE_CONTAINER}")
         return value
 
+    @model_validator(mode="after")
+    def _names(self) -> "PodSpec":
+        names = [x.get("name") for x in (*self.containers, *self.init_containers)]
+        if len(names) != len(set(names)) or c.PROXY_CONTAINER in names:
+            raise ValueError(f"containers need names of their own, other than {c.PROXY_CONTAINER}")
+        return self
+
 
 class PodTemplate(Model):
     """The pods of a member."""

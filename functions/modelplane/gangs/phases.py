@@ -7,8 +7,6 @@ from modelplane.api.model_replica import ModelReplicaSpec
 from modelplane.core.paths import Manifest
 from modelplane.gangs import env, flags, probes
 
-PROXY = "pd-sidecar"
-
 
 class PortConflictError(ValueError):
     """Raised where the engines' ports cannot be served by one pool; says which engine to change and how."""
@@ -58,7 +56,7 @@ def proxies(spec: ModelReplicaSpec, image: str) -> Mapping[str, Manifest]:
 def _proxy(image: str, port: int, engine_port: int) -> Manifest:
     """A native sidecar, up before the engine and gone after it (llm-d-router, docs/disaggregation.md)."""
     return {
-        "name": PROXY,
+        "name": c.PROXY_CONTAINER,
         "image": image,
         "restartPolicy": "Always",
         "args": [

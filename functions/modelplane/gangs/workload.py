@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from modelplane import contracts as c
+from modelplane import names
 from modelplane.api.model_replica import Engine
 from modelplane.core.paths import Manifest
 from modelplane.gangs import claims
@@ -66,7 +67,7 @@ def engine_of(workload_key: str) -> str | None:
 
 def object_metadata(site: Site, name: str) -> Manifest:
     """Return the metadata of a workload object: the deployment's labels under ours."""
-    labels = {**site.labels, c.REPLICA_LABEL: site.replica}
+    labels = {**site.labels, c.REPLICA_LABEL: names.label_value(site.replica)}
     return {"name": name, "namespace": site.namespace, "labels": labels}
 
 

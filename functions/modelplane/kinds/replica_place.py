@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from modelplane import contracts as c
 from modelplane import names
@@ -70,7 +71,7 @@ def read(inputs: Inputs, spec: ModelReplicaSpec, copied: Mapping[tuple[str, str]
         )
     if not config:
         _stop(inputs, f"InferenceCluster {spec.cluster_name} has no status.providerConfigRef: wait for it")
-    stack = _stack(inputs, spec, cluster or {})
+    stack = _stack(inputs, spec, cluster)
     pools = {
         paths.text(pool, "name"): paths.text(pool, "fabric", "type") or c.FABRIC_NONE
         for pool in paths.mappings(cluster, "spec", "nodePools")
@@ -83,12 +84,12 @@ def read(inputs: Inputs, spec: ModelReplicaSpec, copied: Mapping[tuple[str, str]
         site,
         config,
         images.edge_images(release, mirror),
-        _closed(inputs, spec, cluster or {}),
+        _closed(inputs, spec, cluster),
         _missing_pool(spec, pools) or unknown,
     )
 
 
-def _stop(inputs: Inputs, message: str) -> None:
+def _stop(inputs: Inputs, message: str) -> NoReturn:
     if inputs.observed:
         raise Hold(c.MODEL_ACCEPTED, REASON_WAITING_FOR_CLUSTER, message)
     raise NoPlaceError(message)
