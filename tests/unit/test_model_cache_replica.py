@@ -124,6 +124,19 @@ def test_a_cluster_that_is_gone_holds_everything() -> None:
     assert p.condition(answer, c.ARTIFACT_READY)[:2] == (False, "ClusterNotFound")
 
 
+@pytest.mark.parametrize("part", ["apiVersion", "kind", "metadata", "spec"])
+@pytest.mark.parametrize("junk", [None, 7, [], {"a": None}], ids=repr)
+def test_a_junk_object_is_still_desired_while_the_cluster_is_there_and_when_it_is_gone(
+    part: str, junk: Any
+) -> None:
+    observed = hydrating()
+    for key in observed:
+        broken = {**observed, key: {**observed[key], part: junk}}
+        for objects in ([p.ready_cluster()], []):
+            answer = p.compose(KIND, p.cache_replica(), *objects, observed=broken)
+            assert set(answer.resources) == set(observed), (key, bool(objects))
+
+
 def test_a_cache_hydrates_then_settles_and_drops_job_and_token() -> None:
     """C63: the Job goes once it is not needed, by its own time to live, and readiness is remembered."""
     composite, objects = (

@@ -46,7 +46,7 @@ def config_edges(manifests: Mapping[str, Manifest], namespace: str) -> Iterable[
         if m.get("kind") == _CONFIG_KIND
     }
     for key, manifest in manifests.items():
-        if (manifest.get("apiVersion"), manifest.get("kind")) not in _CONSUMERS:
+        if (paths.text(manifest, "apiVersion"), paths.text(manifest, "kind")) not in _CONSUMERS:
             continue
         ref = paths.mapping(manifest, "spec", "providerConfigRef")
         space = paths.namespace(manifest) or namespace

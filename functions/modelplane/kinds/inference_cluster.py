@@ -32,6 +32,7 @@ from modelplane.kinds import cluster_pools, cluster_status, cluster_teams
 CONFIG = "cluster-provider-config-kubernetes"
 STACK = "serving-stack"
 SOURCE_CHANGED = "SourceChanged"
+_KUBECONFIG = "the cluster's kubeconfig"
 
 
 def requires(cluster: Manifest) -> list[Requirement]:
@@ -136,13 +137,10 @@ def _cloud(
     if cloud.provision is None:
         return []
     key = cloud.provision.key
-    observed = inputs.observed.get(key)
     if pools.lost or not pools.made:
         # Without the recipe of a pool that runs, any request would drop it.
         lacks = ", ".join(pools.lost) or "every pool"
-        if observed is None:
-            return [Waiting(key, f"the InferenceClass of {lacks}")]
-        return [Desired(key, keep.kept(observed), outlives=(STACK,))]
+        return [Waiting(key, f"the InferenceClass of {lacks}")]
     manifest: Manifest = {
         "apiVersion": c.INFRA_API,
         "kind": cloud.provision.kind,
@@ -182,7 +180,7 @@ def _read_secrets(obj: object, *path: str) -> list[Secret]:
 def _config(inputs: Inputs, cloud: Cloud, secrets: list[Secret]) -> Desired | Waiting:
     """Return the ClusterProviderConfig that reaches the cluster: Objects of every team name it."""
     if not secrets:
-        return _as_it_is(inputs, CONFIG, Ready.exists())
+        return Waiting(CONFIG, _KUBECONFIG)
     keys = {
         s.type: builders.SecretKey(s.namespace or c.SYSTEM_NAMESPACE, s.name, s.key)
         for s in reversed(secrets)
@@ -205,7 +203,7 @@ def _stack(
 ) -> Desired | Waiting:
     """Return the ServingStack; as it is while nobody says how the cluster is reached."""
     if not secrets:
-        return _as_it_is(inputs, STACK, Ready.condition())
+        return Waiting(STACK, _KUBECONFIG)
     wanted: Manifest = {
         "clusterName": inputs.name,
         "cloud": cloud.source,
@@ -233,13 +231,6 @@ def _stack(
 def _secret_entry(secret: Secret) -> Manifest:
     entry = {"type": secret.type, "name": secret.name, "key": secret.key}
     return {**entry, "namespace": secret.namespace} if secret.namespace else entry
-
-
-def _as_it_is(inputs: Inputs, key: str, ready: Ready) -> Desired | Waiting:
-    observed = inputs.observed.get(key)
-    if observed is None:
-        return Waiting(key, "the cluster's kubeconfig")
-    return Desired(key, keep.kept(observed), ready)
 
 
 def _after(cloud: Cloud) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ what the volume holds, and Job and token leave the plan: the Job's Object may no
 time to live collects it. A changed repository or revision is staged beside the old one, in the same volume.
 """
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,25 +127,31 @@ def _staging(scene: Scene) -> list[Desired | Waiting]:
     if scene.token:
         copied = scene.target.object(names.child(name, AUTH), cache_staging.token(scene.place, scene.token))
         found.append(Desired(AUTH, copied, blocked=closed))
-    running = scene.inputs.observed.get(scene.key)
-    if running is not None and _has_job(running) and scene.job_says("Failed") is None:
-        # A Job's pod template is fixed: the image of a later stack release waits for the next Job.
-        return [*found, Desired(scene.key, keep.kept(running))]
     image = cache_staging.image(
         paths.text(scene.cluster, "status", "stackRelease"),
         paths.text(scene.cluster, "spec", "images", "mirror"),
     )
-    job = scene.target.object(
+    job = cache_staging.job(scene.place, scene.what, image, with_token=bool(scene.token))
+    job["spec"] = _running(scene) or job["spec"]
+    wrapped = scene.target.object(
         names.child(name, scene.key),
-        cache_staging.job(scene.place, scene.what, image, with_token=bool(scene.token)),
+        job,
         ready_when=builders.JOB_COMPLETE,
         policies=builders.WITHOUT_DELETE,
     )
-    return [*found, Desired(scene.key, job, after=(AUTH,) if scene.token else (), blocked=closed)]
+    return [*found, Desired(scene.key, wrapped, after=(AUTH,) if scene.token else (), blocked=closed)]
 
 
-def _has_job(obj: Mapping[str, Any]) -> bool:
-    return bool(paths.mapping(obj, "spec", "forProvider", "manifest", "spec", "template"))
+def _running(scene: Scene) -> Manifest:
+    """Return the spec of the Job that was made, or an empty one where there is none or it has failed.
+
+    A Job's pod template is fixed: the image of a later stack release waits for the next Job.
+    """
+    made = paths.mapping(scene.inputs.observed.get(scene.key), "spec", "forProvider", "manifest", "spec")
+    containers = paths.items(made, "template", "spec", "containers")
+    if not containers or scene.job_says("Failed") is not None:
+        return {}
+    return copy.deepcopy(dict(made))
 
 
 def _verdict(scene: Scene) -> tuple[str, Condition]:
