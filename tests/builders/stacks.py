@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from modelplane.kinds import serving_stack
 
 ADDRESS = "203.0.113.7"
 KUBECONFIG = {"type": "Kubeconfig", "name": "north-kubeconfig", "key": "kubeconfig"}
+
+CONFIGS = ["provider-config-helm", "provider-config-kubernetes"]
+SHAPES = list(itertools.product((c.STANDARD, c.DYNAMO), (c.MANAGED, c.PROVIDED), (c.EKS, c.EXISTING)))
 
 
 def stack(name: str = "north-stack", status: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -78,3 +82,41 @@ def failed(observed: Mapping[str, Any], key: str, message: str) -> dict[str, Any
         ]
     }
     return changed
+
+
+def says(answer: Answer, type_: str = c.COMPONENTS_READY) -> tuple[bool | None, str, str]:
+    """A condition: status, reason and message."""
+    found = next(x for x in answer.conditions if x.type == type_)
+    return found.status, found.reason, found.message
+
+
+def component(answer: Answer, name: str) -> Mapping[str, Any]:
+    """A component's entry in status."""
+    found: Mapping[str, Any] = next(x for x in answer.status["components"] if x["name"] == name)
+    return found
+
+
+def remote(answer: Answer, key: str) -> dict[str, Any]:
+    """What a composed Object applies on the cluster."""
+    found: dict[str, Any] = answer.resources[key].manifest["spec"]["forProvider"]["manifest"]
+    return found
+
+
+def of_kind(answer: Answer, kind: str) -> dict[str, Any]:
+    """The composed manifests of one kind, by key."""
+    return {k: r.manifest for k, r in answer.resources.items() if r.manifest["kind"] == kind}
+
+
+def edges(answer: Answer) -> list[tuple[str, str]]:
+    """Each composed Usage as (key that is held, key that holds it)."""
+    by_name = {
+        (m["kind"], paths.name(m)): k for k, m in ((k, r.manifest) for k, r in answer.resources.items())
+    }
+    configs = {m["apiVersion"]: k for k, m in of_kind(answer, "ProviderConfig").items()}
+
+    def key(ref: Mapping[str, Any]) -> str:
+        if ref["kind"] == "ProviderConfig":
+            return configs[ref["apiVersion"]]
+        return by_name[(ref["kind"], ref["resourceRef"]["name"])]
+
+    return [(key(m["spec"]["of"]), key(m["spec"]["by"])) for m in of_kind(answer, "Usage").values()]

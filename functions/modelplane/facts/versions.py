@@ -76,7 +76,7 @@ def releases() -> Mapping[str, Release]:
 
 def newest() -> Release:
     """Return the newest release: what a cluster that never had one gets."""
-    return next(reversed(releases().values()))
+    return list(releases().values())[-1]
 
 
 def release(name: str) -> Release:

@@ -41,6 +41,7 @@ def compose(inputs: Inputs) -> Plan:
         context=context,
         overrides={key: settings.values for key, settings in spec.components.items()},
         provided=spec.provided == c.PROVIDED,
+        installed=_installed(inputs),
     )
     rendered = renderer.render(components)
     reports = status.reports(rendered, context, inputs)
@@ -157,6 +158,14 @@ def _address(inputs: Inputs) -> str:
         if value := paths.text(entry, "value"):
             return value
     return paths.text(inputs.composite, "status", "gateway", "address")
+
+
+def _installed(inputs: Inputs) -> frozenset[str]:
+    def is_installed(key: str) -> bool:
+        revision = paths.integer(inputs.observed[key], "status", "atProvider", "revision", default=0) or 0
+        return inputs.is_ready(key) or revision > 1
+
+    return frozenset(key for key in inputs.observed if is_installed(key))
 
 
 def _connected(inputs: Inputs) -> bool:

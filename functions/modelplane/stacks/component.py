@@ -168,12 +168,14 @@ class ChartComponent(Component):
         release_name: for charts that insist on one.
         values: what we set.
         mirrored: what is set besides when images come from a mirror or need a pull secret.
+        rolls_back: whether the chart supports `helm rollback` after an upgrade that failed.
     """
 
     namespace: str = ""
     release_name: str = ""
     values: Callable[[Context], Manifest] = _no_values
     mirrored: Callable[[Images], Manifest] = field(default=lambda _: {})
+    rolls_back: bool = True
 
     def merged(self, context: Context, overrides: Mapping[str, Any]) -> Manifest:
         """Return the values: ours, then those for the mirror, then the platform's."""

@@ -48,6 +48,7 @@ class Renderer:
         context: pins and settings.
         overrides: Helm values of the platform, by component.
         provided: the cluster has the components itself.
+        installed: keys of the Releases whose first install is over.
     """
 
     owner: str
@@ -56,6 +57,7 @@ class Renderer:
     context: Context
     overrides: Mapping[str, Mapping[str, Any]]
     provided: bool = False
+    installed: frozenset[str] = frozenset()
 
     def render(self, components: Sequence[Component]) -> list[Rendered]:
         """Return each component with its resources, in the stack's order."""
@@ -114,9 +116,14 @@ class Renderer:
             pull_secret=images.pull_secret,
         )
         values = component.merged(self.context, self.overrides.get(component.key, {}))
-        return self.target.release(
+        release = self.target.release(
             names.child(self.owner, component.key), chart, values, labels=_labels(component)
         )
+        if not component.rolls_back and component.key in self.installed:
+            # A first install that failed is uninstalled and tried again within the limit. After it the same
+            # limit means `helm rollback`.
+            del release["spec"]["rollbackLimit"]
+        return release
 
     def _objects(self, component: ObjectsComponent) -> dict[str, Manifest]:
         found: dict[str, Manifest] = {}

@@ -31,6 +31,8 @@ COMPONENT = ChartComponent(
     namespace=c.KAI_SCHEDULER,
     release_name=c.KAI_SCHEDULER,
     values=_values,
+    # What its upgrade hooks did (CRDs, topologies, the Config object) a rollback does not undo.
+    rolls_back=False,
     mirrored=_mirrored,
     provides=(Check.serves(c.KAI_API),),
 )
