@@ -56,6 +56,16 @@ def test_doubt_about_a_running_replica_drops_and_restarts_nothing(
     assert r.workloads(after) == r.workloads(before), reason
 
 
+def test_a_change_that_waits_for_the_cache_says_so_while_the_engines_serve() -> None:
+    composite = r.replica(modelCacheRef={"name": "w"})
+    _, seen = r.settled(composite, r.cluster(), r.cache())
+    given = r.answer(composite, r.cluster(), r.cache("Hydrating"), observed=seen)
+    assert condition(given, c.MODEL_READY).status is True
+    found = condition(given, c.MODEL_ACCEPTED)
+    assert found.status is True
+    assert "ModelCache w on cluster north is Hydrating" in found.message
+
+
 def test_a_revision_that_is_not_reported_any_more_restarts_no_engine() -> None:
     composite = r.replica(r.gang(), modelCacheRef={"name": "w"})
     before, seen = r.settled(composite, r.cluster(stack="Dynamo"), r.cache(revision="c0ffee"))

@@ -57,7 +57,7 @@ def conditions(seen: Seen) -> list[Condition]:
     missing = [*waiting, *_edge_missing(seen.inputs)]
     message = "; ".join(missing)
     return [
-        Condition(c.MODEL_ACCEPTED, True, REASON_ACCEPTED)
+        Condition(c.MODEL_ACCEPTED, True, REASON_ACCEPTED, _on_hold(seen))
         if accepted
         else Condition(c.MODEL_ACCEPTED, False, REASON_DEPLOYING, message),
         Condition(c.MODEL_READY, True, REASON_SERVING)
@@ -66,6 +66,11 @@ def conditions(seen: Seen) -> list[Condition]:
             c.MODEL_READY, False, REASON_STARTING if accepted else REASON_WAITING_FOR_MODEL, message
         ),
     ]
+
+
+def _on_hold(seen: Seen) -> str:
+    """Return why what runs stays as it is whatever the spec says now; empty where changes are applied."""
+    return f"running engines stay as they are: {seen.place.unknown}" if seen.place.unknown else ""
 
 
 def _ready_copies(seen: Seen, run: Workload, engine: Engine) -> int | None:
