@@ -1,0 +1,41 @@
+"""One control plane for every test here. They run when asked for by name: `make test` stays without Go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from controlplane.client import Client
+    from controlplane.control_plane import ControlPlane
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave this folder out unless an argument names it or something in it."""
+    if not collection_path.is_relative_to(HERE):
+        return None
+    asked = (Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args)
+    return None if any(path.is_relative_to(HERE) for path in asked) else True
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A running control plane; a part that cannot be had fails every test, naming the part."""
+    # Not at the top: `make test` loads this file too, and does not install the kubernetes client.
+    from controlplane.binaries import find_or_build  # noqa: PLC0415
+    from controlplane.control_plane import ControlPlane  # noqa: PLC0415
+
+    with ControlPlane(find_or_build()) as running:
+        yield running
+        running.failed = request.session.testsfailed > 0
+
+
+@pytest.fixture
+def client(control_plane: ControlPlane) -> Client:
+    """The administrator's client."""
+    return control_plane.client

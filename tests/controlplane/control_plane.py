@@ -1,0 +1,123 @@
+"""A whole control plane: the API server, Crossplane's core, our function, XRDs and Compositions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from controlplane.api_server import ApiServer
+from controlplane.binaries import Binaries
+from controlplane.client import Client, condition, documents
+from controlplane.core import Core
+from controlplane.function import ROOT, Function
+from controlplane.processes import say, wait_for
+from controlplane.registry import Registry
+
+
+class ControlPlane:
+    """Everything on loopback below one temporary folder, which goes when nothing failed."""
+
+    def __init__(self, binaries: Binaries) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="modelplane-controlplane-"))
+        self.registry = Registry()
+        self.server = ApiServer(binaries, self.home)
+        self.binaries = binaries
+        self._core: Core | None = None
+        self._function: Function | None = None
+        self._client: Client | None = None
+        self.failed = False
+
+    @property
+    def client(self) -> Client:
+        """The administrator's client."""
+        assert self._client is not None, "the API server was not started"
+        return self._client
+
+    @property
+    def core(self) -> Core:
+        """Crossplane's core."""
+        assert self._core is not None, "the core was not started"
+        return self._core
+
+    @property
+    def function(self) -> Function:
+        """Our function as core sees it."""
+        assert self._function is not None, "the core was not started"
+        return self._function
+
+    def __enter__(self) -> ControlPlane:
+        """Start everything; whatever did start is stopped when a part does not."""
+        try:
+            self._start()
+        except BaseException:
+            self.failed = True
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop everything."""
+        self.failed = self.failed or (kind is not None and not issubclass(kind, KeyboardInterrupt))
+        self._stop()
+
+    def _start(self) -> None:
+        self.registry.start()
+        self.server.start()
+        self._client = Client(self.server.kubeconfig)
+        self._core = Core(self.binaries, self.server, self.client)
+        self._core.init()
+        self._core.start()
+        self.client.apply_files(third_party_crds())
+        self._function = Function(self.server, self.client, self.registry)
+        self._function.start()
+        self.install_apis()
+
+    def _stop(self) -> None:
+        if self._function is not None:
+            self._function.stop()
+        if self._core is not None:
+            self._core.stop()
+        self.server.stop()
+        self.registry.stop()
+        if self.failed:
+            say(f"logs of the control plane: {self.server.logs}")
+        else:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def install_apis(self) -> None:
+        """Apply XRDs, Compositions and the activation policy; returns once core serves them all."""
+        xrds = self.client.apply_files(sorted((ROOT / "apis").glob("*.yaml")))
+        for xrd in xrds:
+            name = xrd["metadata"]["name"]
+
+            def offered(name: str = name) -> bool:
+                found = self.client.get("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", name)
+                return condition(found, "Established") == "True"
+
+            wait_for(f"{name} is Established", offered, seconds=60)
+        self.client.apply_files(sorted((ROOT / "compositions").glob("*.yaml")))
+        self.client.apply_files([ROOT / "package/activation.yaml"])
+        for path in sorted((ROOT / "compositions").glob("*.yaml")):
+            for composition in documents(path):
+                name = composition["metadata"]["name"]
+                wait_for(f"{name} has a usable revision", lambda name=name: self._usable(name), seconds=60)
+
+    def _usable(self, composition: str) -> bool:
+        labels = f"crossplane.io/composition-name={composition}"
+        found = self.client.list("apiextensions.crossplane.io/v1", "CompositionRevision", labels)
+        return any(condition(one, "ValidPipeline") == "True" for one in found)
+
+
+def third_party_crds() -> list[Path]:
+    """The CRDs that CRDS_DIR holds, less those the core installs itself; none where it names no folder."""
+    named = os.environ.get("CRDS_DIR", "")
+    if not named:
+        return []
+    return sorted(
+        path for path in Path(named).rglob("*.yaml") if path.relative_to(named).parts[0] != "crossplane"
+    )
