@@ -7,9 +7,9 @@ OUT ?= out
 EXAMPLES := dynamo-h200 standard-h200 dynamo-l4 single-gpu
 export CRDS_DIR ?= $(wildcard $(CURDIR)/crds)
 
-.PHONY: help demo test check golden generate format lint types imports bench crds serve clean
+.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean
 help: ## Show this help
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or set PYTHON="; exit 1; }
@@ -50,6 +50,16 @@ imports: $(STAMP)
 
 crds: $(STAMP) ## Download the CRDs the schema tests judge against, from their pinned releases
 	$(BIN)/python tools/crds.py crds
+
+$(VENV)/.controlplane: $(STAMP) tests/controlplane/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r tests/controlplane/requirements.txt
+	@touch $@
+
+controlplane: $(VENV)/.controlplane ## Run a real API server and Crossplane core on loopback until Ctrl-C
+	@PYTHONPATH=tests $(BIN)/python -m controlplane.up
+
+test-controlplane: $(VENV)/.controlplane ## Test against them; Go builds what is not installed, once
+	$(BIN)/pytest tests/controlplane
 
 serve: $(STAMP) ## Run the function on loopback without TLS, for `crossplane composition render`
 	$(BIN)/modelplane serve --insecure --address 127.0.0.1:9443
