@@ -184,10 +184,16 @@ def test_what_a_plan_says_reaches_crossplane() -> None:
 
 
 def test_nothing_is_marked_ready_on_the_first_pass_and_readiness_is_else_left_to_crossplane() -> None:
-    rsp = run(lambda _: Plan([desired("a")], ready=True))
+    rsp = run(lambda _: Plan([desired("a")]))
     assert rsp.desired.resources["a"].ready == fnv1.READY_FALSE
     assert rsp.desired.composite.ready == fnv1.READY_UNSPECIFIED
     assert not rsp.context.fields
+
+
+def test_a_plan_that_serves_while_a_replacement_comes_up_is_ready() -> None:
+    rsp = run(lambda _: Plan([desired("a")], ready=True))
+    assert rsp.desired.resources["a"].ready == fnv1.READY_FALSE, "the resource itself is not"
+    assert rsp.desired.composite.ready == fnv1.READY_TRUE
 
 
 @pytest.mark.parametrize(("ttl", "reason"), [(0, "data kinds are not polled"), (60, "placement is")])

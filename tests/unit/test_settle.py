@@ -133,6 +133,23 @@ def test_a_gate_opens_by_the_rule_of_what_it_waits_for(
     assert found.resources["a"].ready is opens, "the gate and the answer agree"
 
 
+@pytest.mark.parametrize(
+    ("said", "held_back", "counts", "reason"),
+    [
+        (None, False, None, "left to the resources"),
+        (None, True, False, "something is not composed yet"),
+        (False, False, False, "the composer knows better than its resources"),
+        (True, False, True, "what serves goes on while its replacement comes up"),
+        (True, True, True, "also while the replacement is not composed yet"),
+    ],
+)
+def test_readiness_of_the_composite(
+    said: bool | None, held_back: bool, counts: bool | None, reason: str
+) -> None:
+    resources = [desired("a"), *([Waiting("b", "an address")] if held_back else [])]
+    assert answer(Plan(resources, ready=said)).ready is counts, reason
+
+
 def test_a_gate_on_a_kept_resource_judges_it_as_the_answer_does() -> None:
     plan = Plan([desired("b", after=("a",))], keep=frozenset({"a"}))
     assert state(answer(plan, {"a": config("a")})) == {"a": True, "b": False}

@@ -157,7 +157,8 @@ class Plan:
         conditions: one per condition type of the kind.
         events: what to tell people.
         keep: observed keys to keep as they are (missing ones are not created); `keep_all` keeps every one.
-        ready: False forces the composite not ready, whatever its resources say.
+        ready: False forces the composite not ready, True ready, whatever its resources say: a replacement
+            that comes up beside what serves must not take the endpoint away. None leaves it to them.
     """
 
     resources: Sequence[Desired | Waiting] = ()

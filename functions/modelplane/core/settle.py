@@ -35,7 +35,7 @@ class Answer:
         status: the composite's status.
         conditions: all of the kind's condition types.
         events: for people.
-        ready: False where the composite must not count as ready; None leaves it to its resources.
+        ready: whether the composite counts as ready; None leaves it to its resources.
     """
 
     resources: Mapping[str, Composed] = field(default_factory=dict)
@@ -103,7 +103,7 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
         status=plan.status,
         conditions=_complete(kind, plan),
         events=plan.events,
-        ready=False if held_back or plan.ready is False else None,
+        ready=plan.ready if plan.ready is not None else (False if held_back else None),
     )
 
 

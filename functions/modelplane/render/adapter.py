@@ -11,6 +11,7 @@ from modelplane.shell import wire
 from modelplane.shell.respond import Responder
 from modelplane.sim.reconcile import Function, Reply
 
+_READY = {fnv1.READY_TRUE: True, fnv1.READY_FALSE: False}
 _CONDITION = {fnv1.STATUS_CONDITION_TRUE: True, fnv1.STATUS_CONDITION_FALSE: False}
 
 
@@ -56,7 +57,7 @@ def reply(rsp: fnv1.RunFunctionResponse) -> Reply:
         status=paths.mapping(composite, "status"),
         conditions=[Condition(x.type, _CONDITION.get(x.status), x.reason, x.message) for x in rsp.conditions],
         events=[Event(r.message, warning=r.severity == fnv1.SEVERITY_WARNING) for r in rsp.results],
-        ready=False if rsp.desired.composite.ready == fnv1.READY_FALSE else None,
+        ready=_READY.get(rsp.desired.composite.ready),
     )
     return Reply(requirements, answer)
 

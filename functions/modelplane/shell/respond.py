@@ -118,8 +118,10 @@ def _write(rsp: fnv1.RunFunctionResponse, answer: Answer, status_to: tuple[str, 
             place = place.fields[step].struct_value
         place.update(dict(answer.status))
     if answer.ready is False:
-        # Otherwise core derives it from all resources of all steps; True here would overrule the others'.
+        # Where nothing is said core derives it from all resources of all steps.
         rsp.desired.composite.ready = fnv1.READY_FALSE
+    elif answer.ready and rsp.desired.composite.ready != fnv1.READY_FALSE:
+        rsp.desired.composite.ready = fnv1.READY_TRUE
     for condition in answer.conditions:
         rsp.conditions.append(_condition(condition))
     for event in answer.events:

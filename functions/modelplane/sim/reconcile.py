@@ -150,8 +150,8 @@ def _status(world: World, target: Ref, answer: Answer, admit: Admission) -> str:
 
 def _ready(world: World, target: Ref, answer: Answer, refused: Mapping[str, str]) -> None:
     waiting = [key for key, composed in answer.resources.items() if not composed.ready]
-    ready = not waiting and answer.ready is not False
-    if waiting:
+    ready = answer.ready if answer.ready is not None else not waiting
+    if waiting and not ready:
         message = f"Unready resources: {', '.join(waiting)}"
         state = _condition("Ready", "Creating", message, true=False)
     else:
