@@ -220,19 +220,6 @@ def test_a_condition_that_the_kind_does_not_declare_is_refused() -> None:
         answer(Plan(conditions=[Condition("Painted", True, "X")]))
 
 
-@pytest.mark.parametrize(
-    ("plan", "want", "reason"),
-    [
-        (Plan(), None, "left to the resources"),
-        (Plan(ready=True), None, "True would overrule resources of other steps"),
-        (Plan(ready=False), False, "forced"),
-        (Plan([desired("a", blocked="x")], ready=True), False, "held back is never ready"),
-    ],
-)
-def test_a_composite_is_forced_unready_and_never_ready(plan: Plan, want: bool | None, reason: str) -> None:
-    assert answer(plan).ready is want, reason
-
-
 def test_resources_are_in_order_of_their_keys_whatever_the_plan_s() -> None:
     observed = {"k": thing("k"), "d": thing("d")}
     plan = Plan([desired("z"), desired("a"), desired("m")], keep_all=True)
