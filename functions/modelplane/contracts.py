@@ -114,6 +114,8 @@ GPU_DEVICE_CLASS: Final = "gpu.nvidia.com"
 AI_GATEWAY_HOST: Final = f"ai-gateway-controller.{AI_GATEWAY_NAMESPACE}.svc.cluster.local"
 # The network policy of a team's namespace on a serving cluster.
 TEAM_POLICY: Final = "modelplane-ingress"
+# The copy there of the mirror's pull Secret, for what we run beside engines.
+PULL_SECRET: Final = "modelplane-pull"
 FUNCTION_NAME: Final = "modelplane-function"
 KUBECONFIG: Final = "Kubeconfig"
 KUBECONFIG_KEY: Final = "kubeconfig"

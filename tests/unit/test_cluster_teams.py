@@ -149,3 +149,42 @@ def test_the_guard_stands_also_where_nothing_else_is_composed() -> None:
 def test_replicas_of_other_clusters_do_not_count() -> None:
     answer = compose(p.on_cluster(to="south"), observed={})
     assert answer.resources.keys() & LAB == set()
+
+
+MIRRORED = p.cluster(
+    source=c.EXISTING, images={"mirror": "r.example.org/m", "pullSecretRef": {"name": "mirror-pull"}}
+)
+CONFIG_KEY = ".dockerconfigjson"
+
+
+def mirror_secret(**data: str) -> p.Manifest:
+    found = p.secret("mirror-pull", **data)
+    return {**found, "metadata": {"name": "mirror-pull", "namespace": c.SYSTEM_NAMESPACE}}
+
+
+def test_each_team_gets_the_mirrors_pull_secret_for_what_we_run_there() -> None:
+    source = mirror_secret(**{CONFIG_KEY: "e30=", "username": "dQ==", "password": "czNjcg=="})
+    there = [p.on_cluster(), p.on_cluster("ModelCacheReplica", "zoo"), source]
+    observed: dict[str, p.Manifest] = {}
+    for _ in range(3):
+        observed = p.observed_of(compose(*there, observed=observed, composite=MIRRORED))
+    for team in ("lab", "zoo"):
+        seen = observed[f"pull-secret-{team}"]
+        assert seen["metadata"]["namespace"] == c.SYSTEM_NAMESPACE, "no team reads the platform's Object"
+        assert p.remote(seen)["metadata"]["namespace"] == names.team_namespace(team)
+        assert p.remote(seen)["data"] == {CONFIG_KEY: "e30="}, "the key kubelet reads, and no other"
+        assert "managementPolicies" not in seen["spec"], "a credential goes with its Object"
+    lost = compose(*there[:2], observed=observed, composite=MIRRORED)
+    assert set(lost.resources) == set(observed), "a source that is not found takes nothing away"
+    dropped = compose(*there, observed=observed, composite=CLUSTER)
+    assert not [k for k in dropped.resources if k.startswith("pull-secret")], "the owner's spec does"
+
+
+@pytest.mark.parametrize("data", [{}, {CONFIG_KEY: ""}, {"username": "dQ=="}], ids=repr)
+def test_a_pull_secret_without_its_key_holds_nothing_else_up(data: dict[str, str]) -> None:
+    observed: dict[str, p.Manifest] = {}
+    for _ in range(3):
+        answer = compose(p.on_cluster(), mirror_secret(**data), observed=observed, composite=MIRRORED)
+        observed = p.observed_of(answer)
+    assert set(observed) >= LAB
+    assert CONFIG_KEY in answer.held_back["pull-secret-lab"]

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 from modelplane import contracts as c
 from modelplane import names
-from modelplane.core import Desired, Inputs, Manifest, Ready, Requirement, builders, paths
+from modelplane.core import Desired, Inputs, Manifest, Ready, Requirement, Waiting, builders, images, paths
+from modelplane.kinds import looks
 
 REPLICAS = "replicas"
 CACHES = "caches"
 GUARD = "usage-replicas"
 _NAMESPACE = "namespace-"
 _POLICY = "network-policy-"
+_PULL = "pull-secret-"
+PULL_SECRET = "pull-secret"
+_DOCKER_CONFIG = ".dockerconfigjson"
 
 _GUARD_REASON = (
     "ModelReplicas or ModelCacheReplicas use this cluster. Delete the ModelDeployments and ModelCaches, or"
@@ -39,13 +43,11 @@ class Census:
         teams: control-plane namespaces with something on it, sorted.
         leaving: namespaces that were prepared and of which this is the first look to find nothing.
         busy: whether anything is on it.
-        guarded: whether it is guarded and this is the first look to find it free.
     """
 
     teams: Sequence[str]
     leaving: Sequence[str]
     busy: bool
-    guarded: bool
 
     @property
     def kept(self) -> list[str]:
@@ -53,13 +55,18 @@ class Census:
         return sorted({*self.teams, *self.leaving})
 
 
-def requirements(cluster: str) -> list[Requirement]:
-    """Return the lookups of all that runs on the cluster, in every namespace."""
-    labels = {c.CLUSTER_LABEL: names.label_value(cluster)}
-    return [
+def requirements(cluster: Manifest) -> list[Requirement]:
+    """Return the lookups of all that runs on the cluster, in every namespace, and of the mirror's Secret."""
+    labels = {c.CLUSTER_LABEL: names.label_value(paths.name(cluster))}
+    found = [
         Requirement(REPLICAS, c.API, "ModelReplica", match_labels=labels),
         Requirement(CACHES, c.API, "ModelCacheReplica", match_labels=labels),
     ]
+    if secret := images.pull_secret(cluster):
+        found.append(
+            Requirement(PULL_SECRET, "v1", "Secret", match_name=secret, namespace=c.SYSTEM_NAMESPACE)
+        )
+    return found
 
 
 def census(inputs: Inputs) -> Census:
@@ -78,13 +85,12 @@ def census(inputs: Inputs) -> Census:
             certain = certain and bool(team)
             found.add(team)
     prepared = _prepared(inputs)
-    guarded = GUARD in inputs.observed and not _marked(inputs.observed[GUARD])
     if not certain:
         found.update(prepared)
         busy = busy or GUARD in inputs.observed
     teams = sorted(found - {""})
     leaving = sorted(team for team, marked in prepared.items() if team not in found and not marked)
-    return Census(teams, leaving, busy, guarded and not busy)
+    return Census(teams, leaving, busy)
 
 
 def _prepared(inputs: Inputs) -> dict[str, bool]:
@@ -94,17 +100,8 @@ def _prepared(inputs: Inputs) -> dict[str, bool]:
         for prefix in (_NAMESPACE, _POLICY):
             if key.startswith(prefix):
                 team = key.removeprefix(prefix)
-                found[team] = found.get(team, True) and _marked(seen)
+                found[team] = found.get(team, True) and looks.marked(seen)
     return found
-
-
-def _marked(seen: Manifest) -> bool:
-    return c.UNUSED_ANNOTATION in paths.mapping(seen, "metadata", "annotations")
-
-
-def _mark(manifest: Manifest) -> Manifest:
-    metadata = {**manifest["metadata"], "annotations": {c.UNUSED_ANNOTATION: "true"}}
-    return {**manifest, "metadata": metadata}
 
 
 def guard(inputs: Inputs, who: Census) -> list[Desired]:
@@ -112,8 +109,6 @@ def guard(inputs: Inputs, who: Census) -> list[Desired]:
 
     It has no `by`: what uses the cluster is namespaced, and a ClusterUsage names cluster-scoped things only.
     """
-    if not who.busy and not who.guarded:
-        return []
     manifest: Manifest = {
         "apiVersion": c.PROTECTION_API,
         "kind": "ClusterUsage",
@@ -124,11 +119,11 @@ def guard(inputs: Inputs, who: Census) -> list[Desired]:
             "replayDeletion": True,
         },
     }
-    return [Desired(GUARD, manifest if who.busy else _mark(manifest), Ready.exists())]
+    return looks.guard(GUARD, manifest, inputs.observed.get(GUARD), busy=who.busy)
 
 
-def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired]:
-    """Return each team's namespace and network policy on the cluster.
+def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired | Waiting]:
+    """Return each team's namespace, network policy and pull Secret on the cluster.
 
     They count as ready once they exist: a team that arrives must not make the whole cluster unready.
     """
@@ -138,7 +133,7 @@ def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired]:
         c.SYSTEM_NAMESPACE,
         {c.CLUSTER_LABEL: names.label_value(inputs.name)},
     )
-    found = []
+    found: list[Desired | Waiting] = []
     for team in who.kept:
         for key, manifest in _remote(team):
             labels = {c.NAMESPACE_LABEL: names.label_value(team), c.RESOURCE_LABEL: names.label_value(key)}
@@ -146,8 +141,43 @@ def objects(inputs: Inputs, who: Census, config_key: str) -> list[Desired]:
                 names.child(inputs.name, key), manifest, policies=builders.WITHOUT_DELETE, labels=labels
             )
             if team in who.leaving:
-                wrapped = _mark(wrapped)
+                wrapped = looks.mark(wrapped)
             found.append(Desired(key, wrapped, Ready.exists(), after=(config_key,)))
+    return [*found, *_pull_secrets(inputs, who, target, config_key)]
+
+
+def _pull_secrets(
+    inputs: Inputs, who: Census, target: builders.Target, config_key: str
+) -> list[Desired | Waiting]:
+    """Return a copy of the mirror's pull Secret for each team: what we run there comes from the mirror too.
+
+    Only the key that kubelet reads is copied. A copy outlasts a source that is not found.
+    """
+    if not (secret := images.pull_secret(inputs.composite)):
+        return []
+    encoded = paths.text(inputs.one(PULL_SECRET), "data", _DOCKER_CONFIG)
+    found: list[Desired | Waiting] = []
+    for team in who.kept:
+        key = f"{_PULL}{team}"
+        if not encoded:
+            found.append(Waiting(key, f"Secret {c.SYSTEM_NAMESPACE}/{secret} has no key {_DOCKER_CONFIG}"))
+            continue
+        labels = {c.NAMESPACE_LABEL: names.label_value(team)}
+        copied: Manifest = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": c.PULL_SECRET,
+                "namespace": names.team_namespace(team),
+                "labels": labels,
+            },
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {_DOCKER_CONFIG: encoded},
+        }
+        wrapped = target.object(
+            names.child(inputs.name, key), copied, labels={**labels, c.RESOURCE_LABEL: names.label_value(key)}
+        )
+        found.append(Desired(key, wrapped, Ready.exists(), after=(config_key, f"{_NAMESPACE}{team}")))
     return found
 
 

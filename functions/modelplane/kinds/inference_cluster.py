@@ -38,7 +38,7 @@ _KUBECONFIG = "the cluster's kubeconfig"
 def requires(cluster: Manifest) -> list[Requirement]:
     """Return the lookups: whoever is on the cluster, and the classes of its pools."""
     return [
-        *cluster_teams.requirements(paths.name(cluster)),
+        *cluster_teams.requirements(cluster),
         *cluster_pools.requirements(cluster, c.API),
     ]
 
