@@ -1,46 +1,91 @@
 """Calling the function in process as Crossplane calls it over gRPC: the same request, the same response."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+from google.protobuf import struct_pb2
 
 from modelplane import contracts as c
-from modelplane.core import Answer, Composed, Condition, Event, Inputs, Kind, Requirement, paths
+from modelplane.core import (
+    Answer,
+    Composed,
+    Condition,
+    Event,
+    Inputs,
+    Kind,
+    Manifest,
+    Requirement,
+    paths,
+)
 from modelplane.shell import wire
 from modelplane.shell.respond import Responder
 from modelplane.sim.reconcile import Function, Reply
+from modelplane.sim.world import ref
 
 _READY = {fnv1.READY_TRUE: True, fnv1.READY_FALSE: False}
 _CONDITION = {fnv1.STATUS_CONDITION_TRUE: True, fnv1.STATUS_CONDITION_FALSE: False}
 
 
-def function(kinds: Mapping[tuple[str, str], Kind]) -> Function:
-    """Return the function over these composers; its logs are dropped, its answers are the real ones."""
+def function(kinds: Mapping[tuple[str, str], Kind], *, remember: bool = False) -> Function:
+    """Return the function over these composers; its logs are dropped, its answers are the real ones.
+
+    Args:
+        kinds: the composers.
+        remember: give a composite's last answer again to the same question, and encode no object twice: for
+            callers that never write to what they have asked with, as a played world.
+    """
     structlog.configure(processors=[_drop])
     responder = Responder(kinds)
+    if not remember:
+        return lambda inputs: reply(responder.respond(request(inputs)))
+    encode, decode = _Encoder(), wire.Decoder().decode
+    last: dict[tuple[str, ...], tuple[Inputs, Reply]] = {}
 
     def call(inputs: Inputs) -> Reply:
-        return reply(responder.respond(request(inputs)))
+        asked = (*ref(inputs.composite), *sorted(inputs.required))
+        before, answer = last.get(asked, (None, None))
+        if answer is None or before != inputs:
+            answer = reply(responder.respond(request(inputs, encode)), decode)
+            last[asked] = inputs, answer
+        return answer
 
     return call
 
 
-def request(inputs: Inputs) -> fnv1.RunFunctionRequest:
+class _Encoder:
+    """Encodes objects, each once: a played world replaces what changes and never writes to it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Manifest, struct_pb2.Struct]] = {}
+
+    def __call__(self, manifest: Manifest) -> struct_pb2.Struct:
+        # The object is kept beside its encoding, or another could come to have its id.
+        found = self._kept.get(id(manifest))
+        if found is None:
+            found = self._kept[id(manifest)] = (manifest, wire.to_struct(manifest))
+        return found[1]
+
+
+def request(
+    inputs: Inputs, encode: Callable[[Manifest], struct_pb2.Struct] = wire.to_struct
+) -> fnv1.RunFunctionRequest:
     """Return the RunFunction request of a snapshot."""
     req = fnv1.RunFunctionRequest()
     req.meta.tag = "render"
-    req.observed.composite.resource.CopyFrom(wire.to_struct(inputs.composite))
+    req.observed.composite.resource.CopyFrom(encode(inputs.composite))
     for key, manifest in inputs.observed.items():
-        req.observed.resources[key].resource.CopyFrom(wire.to_struct(manifest))
+        req.observed.resources[key].resource.CopyFrom(encode(manifest))
     for name, found in inputs.required.items():
         req.required_resources[name].SetInParent()
         for manifest in found:
-            req.required_resources[name].items.add().resource.CopyFrom(wire.to_struct(manifest))
+            req.required_resources[name].items.add().resource.CopyFrom(encode(manifest))
     return req
 
 
-def reply(rsp: fnv1.RunFunctionResponse) -> Reply:
+def reply(
+    rsp: fnv1.RunFunctionResponse, decode: Callable[[struct_pb2.Struct], Manifest] = wire.to_dict
+) -> Reply:
     """Return what a RunFunction response says."""
     requirements = [_requirement(name, s) for name, s in sorted(rsp.requirements.resources.items())]
     for result in rsp.results:
@@ -50,7 +95,7 @@ def reply(rsp: fnv1.RunFunctionResponse) -> Reply:
     held_back = paths.mapping(wire.to_dict(rsp.context), c.HELD_BACK_CONTEXT)
     answer = Answer(
         resources={
-            key: Composed(wire.to_dict(r.resource), r.ready == fnv1.READY_TRUE)
+            key: Composed(decode(r.resource), r.ready == fnv1.READY_TRUE)
             for key, r in sorted(rsp.desired.resources.items())
         },
         held_back={str(k): str(v) for k, v in held_back.items()},

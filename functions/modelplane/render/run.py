@@ -11,8 +11,26 @@ from modelplane.kinds.registry import KINDS
 from modelplane.render import adapter, collect, tree
 from modelplane.sim import prerequisites, rules
 from modelplane.sim.play import Pass, one_pass, play
-from modelplane.sim.reconcile import Function
+from modelplane.sim.reconcile import Admission, Function
 from modelplane.sim.world import Ref, World, ref
+
+
+class Admitted:
+    """Admission that gives its last verdicts again where the same object comes over the same old one."""
+
+    def __init__(self) -> None:
+        self._last: dict[Ref, list[tuple[Manifest, Manifest | None, tuple[Manifest, Sequence[str]]]]] = {}
+
+    def __call__(self, manifest: Manifest, old: Manifest | None) -> tuple[Manifest, Sequence[str]]:
+        """Return the verdict of `admit`."""
+        # A composite comes twice in a pass: as its parent composes it, and with its status.
+        known = self._last.setdefault(ref(manifest), [])
+        for asked, before, verdict in known:
+            if asked == manifest and before == old:
+                return verdict
+        verdict = admit(manifest, old)
+        self._last[ref(manifest)] = [*known[-1:], (manifest, old, verdict)]
+        return verdict
 
 
 @dataclass
@@ -26,16 +44,17 @@ class Rendering:
 
     world: World
     recurse: bool
-    function: Function = field(default_factory=lambda: adapter.function(KINDS))
+    function: Function = field(default_factory=lambda: adapter.function(KINDS, remember=True))
     kinds: set[tuple[str, str]] = field(default_factory=lambda: set(KINDS))
+    admission: Admission = field(default_factory=Admitted)
 
     def passes(self) -> Iterator[tuple[Pass, list[tree.Line]]]:
         """Yield each pass with its tree; without recursion there is one, over the given composites only."""
         if not self.recurse:
-            done = one_pass(self.world, self.kinds, self.function, admit)
+            done = one_pass(self.world, self.kinds, self.function, self.admission)
             yield done, tree.lines(done, self.world.children)
             return
-        for done in play(self.world, self.kinds, self.function, admit):
+        for done in play(self.world, self.kinds, self.function, self.admission):
             yield done, tree.lines(done, self.world.children)
 
 

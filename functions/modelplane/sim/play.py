@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from modelplane.core import Manifest
-from modelplane.sim import rules
+from modelplane.sim import deletion, rules
 from modelplane.sim.reconcile import Admission, Function, Report, reconcile
 from modelplane.sim.world import Ref, World
 
@@ -26,6 +26,7 @@ class Pass:
         changed: objects that are new or whose desired part changed in this pass.
         gone: what left in this pass.
         objects: everything, after the pass.
+        waiting: what cannot go although it was deleted, and why.
     """
 
     number: int
@@ -33,24 +34,26 @@ class Pass:
     changed: dict[Ref, Manifest] = field(default_factory=dict)
     gone: tuple[Ref, ...] = ()
     objects: dict[Ref, Manifest] = field(default_factory=dict)
+    waiting: dict[Ref, str] = field(default_factory=dict)
 
 
 def composites(world: World, kinds: set[tuple[str, str]]) -> list[Ref]:
-    """Return the composites that a composer answers for, parents before children, by name."""
+    """Return the composites that a composer answers for, by kind and name; none that is being deleted."""
     return sorted(
         r
         for r in world.objects
-        if (r.api_version, r.kind) in kinds and not rules.is_leaf(r.api_version, r.kind)
+        if r[:2] in kinds and r not in world.deleting and not rules.is_leaf(r.api_version, r.kind)
     )
 
 
 def one_pass(world: World, kinds: set[tuple[str, str]], function: Function, admit: Admission) -> Pass:
-    """Reconcile every composite once, then let every leaf's controller act."""
+    """Reconcile every composite once, let every leaf's controller act, then what is deleted leave."""
     world.passes += 1
     before = dict(world.objects)
     reports = [reconcile(world, target, function, admit) for target in composites(world, kinds)]
     for target in sorted(world.objects):
         rules.act(target, world)
+    deletion.advance(world)
     after = dict(world.objects)
     return Pass(
         number=world.passes,
@@ -58,6 +61,7 @@ def one_pass(world: World, kinds: set[tuple[str, str]], function: Function, admi
         changed={r: o for r, o in after.items() if _desired(before.get(r)) != _desired(o)},
         gone=tuple(sorted(before.keys() - after.keys())),
         objects=after,
+        waiting=dict(world.waiting),
     )
 
 
@@ -77,11 +81,16 @@ def play(
     for _ in range(limit):
         done = one_pass(world, kinds, function, admit)
         yield done
-        if done.objects == previous:
+        if done.objects == previous and _quiet(world):
             return
         previous = done.objects
     last = sorted(str(r) for r in done.changed) or ["statuses only"]
     raise Unsettled(f"still changing after {limit} passes: {', '.join(last[:5])}")
+
+
+def _quiet(world: World) -> bool:
+    """Tell whether no controller has news still to come: each has had its time since the last birth."""
+    return world.passes - max(world.born.values(), default=0) >= rules.SLOWEST
 
 
 def _desired(obj: Manifest | None) -> Manifest | None:

@@ -1,7 +1,8 @@
 """One reconcile of one composite, in the order Crossplane's core does it.
 
 Observe, call the function until its requirements settle, delete what is no longer desired, apply the rest,
-write the status, set the conditions (crossplane internal/controller/apiextensions/composite, v2.3).
+write the status, set the conditions (crossplane internal/controller/apiextensions/composite, v2.3). What core
+takes for an error of the whole composition leaves the status and Ready as they were.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,10 @@ from modelplane.sim.world import EPOCH, Ref, World, ref
 
 # Core calls once, then at most five times more for requirements that keep changing.
 MAX_CALLS = 6
+# How a schema check words what server-side apply calls "field not declared in schema".
+UNDECLARED = "unknown field"
+_CORE_CONDITIONS = {"Ready", "Synced"}
+_UNDETERMINED = "A fatal error occurred before the status of this condition could be determined."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +46,31 @@ class Report:
         answer: the settled answer; None after a fatal result.
         calls: how often the function was called.
         refused: why core or the API server refused a resource, by key; key "" stops the whole reconcile.
+        warnings: what core did otherwise than it was asked, for people.
     """
 
     target: Ref
     answer: Answer | None
     calls: int
     refused: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def reconcile(world: World, target: Ref, function: Function, admit: Admission) -> Report:
     """Reconcile a composite once and return what came of it."""
     reply, calls = _call(world, target, function)
     if reply.answer is None:
-        _conditions(world, target, [], _condition("Synced", "ReconcileError", reply.fatal, true=False))
+        _failed(world, target, reply.fatal)
         return Report(target, None, calls, {"": reply.fatal})
-    refused = _apply(world, target, reply.answer, admit)
-    if why := _status(world, target, reply.answer, admit):
+    answer, warnings = reply.answer, _moved(target, reply.answer)
+    refused = _delete(world, target, answer) or _apply(world, target, answer, admit)
+    if "" not in refused and (why := _status(world, target, answer, admit)):
         refused[""] = why
-    _ready(world, target, reply.answer, refused)
-    return Report(target, reply.answer, calls, refused)
+    if stopped := refused.get(""):
+        _failed(world, target, stopped)
+    else:
+        _ready(world, target, answer, refused)
+    return Report(target, answer, calls, refused, warnings)
 
 
 def _call(world: World, target: Ref, function: Function) -> tuple[Reply, int]:
@@ -72,52 +83,70 @@ def _call(world: World, target: Ref, function: Function) -> tuple[Reply, int]:
             return reply, calls
         before = reply.requirements
         required = {r.name: world.fetch(r) for r in reply.requirements}
-    return Reply(fatal=f"requirements did not settle in {MAX_CALLS} calls"), MAX_CALLS
+    why = f"requirements didn't stabilize after the maximum number of iterations ({MAX_CALLS - 1})"
+    return Reply(fatal=why), MAX_CALLS
 
 
-def _apply(world: World, target: Ref, answer: Answer, admit: Admission) -> dict[str, str]:
+def _delete(world: World, target: Ref, answer: Answer) -> dict[str, str]:
+    """Delete what is no longer desired; one refusal is an error of the whole composition."""
     refused: dict[str, str] = {}
     for key, child in sorted(world.children.get(target, {}).items()):
         if key in answer.resources or child not in world.objects:
             continue
-        if users := world.delete(child):
+        if users := world.delete(child, "foreground"):
             refused[key] = f"{child} cannot go: {users[0]}"
-        else:
-            del world.children[target][key]
+    return {**refused, "": next(iter(refused.values()))} if refused else {}
+
+
+def _apply(world: World, target: Ref, answer: Answer, admit: Admission) -> dict[str, str]:
+    refused: dict[str, str] = {}
     for key, composed in answer.resources.items():
-        manifest = _composed(target, key, composed.manifest)
+        manifest = _composed(world, target, key, composed.manifest)
         if why := _misplaced(target, manifest):
             # Core stops the whole reconcile here; nothing after this key is applied.
             return {**refused, "": f"{key}: {why}"}
         admitted, problems = admit(manifest, world.objects.get(ref(manifest)))
+        if undeclared := next((p for p in problems if UNDECLARED in p), ""):
+            # Server-side apply fails before validation, which core does not take for an invalid resource.
+            return {**refused, "": f"{key}: {ref(manifest)}: {undeclared}"}
         if problems:
             refused[key] = f"{ref(manifest)} refused: {problems[0]}"
             continue
-        owner = _owner(world, ref(admitted))
-        if owner not in (None, (target, key)):
-            refused[key] = f"{ref(admitted)} is already composed by {owner[0]}" if owner else ""
+        owner = world.owner(ref(admitted))
+        if owner is not None and owner != (target, key):
+            refused[key] = f"{ref(admitted)} is already composed by {owner[0]}"
             continue
         world.adopt(target, key, world.apply(admitted))
     return refused
 
 
-def _owner(world: World, child: Ref) -> tuple[Ref, str] | None:
-    for owner, children in world.children.items():
-        for key, found in children.items():
-            if found == child and child in world.objects:
-                return owner, key
-    return None
-
-
-def _composed(target: Ref, key: str, manifest: Manifest) -> Manifest:
+def _composed(world: World, target: Ref, key: str, manifest: Manifest) -> Manifest:
     metadata = dict(manifest.get("metadata", {}))
     scoped = rules.cluster_scoped(paths.text(manifest, "apiVersion"), paths.text(manifest, "kind"))
     if target.namespace and not scoped:
-        metadata.setdefault("namespace", target.namespace)
+        metadata["namespace"] = target.namespace
+    standing = world.children.get(target, {}).get(key)
+    if standing in world.objects and standing is not None:
+        # Once observed, name and namespace of a key are pinned, whatever the function says.
+        metadata["name"] = standing.name
+        if standing.namespace:
+            metadata["namespace"] = standing.namespace
     metadata["name"] = metadata.get("name") or names.child(target.name, key)
     metadata["labels"] = {**metadata.get("labels", {}), c.COMPOSITE_LABEL: target.name}
     metadata["annotations"] = {**metadata.get("annotations", {}), c.RESOURCE_NAME_ANNOTATION: key}
     return {**manifest, "metadata": metadata}
+
+
+def _moved(target: Ref, answer: Answer) -> tuple[str, ...]:
+    """Return a warning per resource that core puts into the composite's own namespace instead."""
+    if not target.namespace:
+        return ()
+    asked = {key: paths.namespace(x.manifest) for key, x in answer.resources.items()}
+    return tuple(
+        f"{key}: namespace {space} is ignored: a composite in {target.namespace} composes there only"
+        for key, space in asked.items()
+        if space and space != target.namespace
+    )
 
 
 def _misplaced(target: Ref, manifest: Manifest) -> str:
@@ -126,14 +155,7 @@ def _misplaced(target: Ref, manifest: Manifest) -> str:
     scoped = rules.cluster_scoped(made.api_version, made.kind)
     if target.namespace and scoped:
         return f"a namespaced composite cannot compose the cluster-scoped {made.kind}"
-    if target.namespace and made.namespace != target.namespace:
-        return f"{made} is outside the composite's namespace {target.namespace}"
-    if (
-        not target.namespace
-        and not scoped
-        and not made.namespace
-        and not made.api_version.startswith(c.GROUP)
-    ):
+    if not target.namespace and not scoped and not made.namespace:
         return f"{made.kind} needs a namespace"
     return ""
 
@@ -150,15 +172,26 @@ def _status(world: World, target: Ref, answer: Answer, admit: Admission) -> str:
 
 def _ready(world: World, target: Ref, answer: Answer, refused: Mapping[str, str]) -> None:
     waiting = [key for key, composed in answer.resources.items() if not composed.ready]
-    ready = answer.ready if answer.ready is not None else not waiting
-    if waiting and not ready:
+    ready = not waiting and answer.ready is not False
+    if waiting:
         message = f"Unready resources: {', '.join(waiting)}"
         state = _condition("Ready", "Creating", message, true=False)
     else:
         state = _condition("Ready", "Available" if ready else "Creating", true=ready)
-    why = refused.get("") or next(iter(refused.values()), "")
+    why = next(iter(refused.values()), "")
     synced = _condition("Synced", "ReconcileError" if why else "ReconcileSuccess", why, true=not why)
     _conditions(world, target, answer.conditions, state, synced)
+
+
+def _failed(world: World, target: Ref, why: str) -> None:
+    """Mark a composition that ended in an error: conditions of ours become Unknown, Ready stays as it was."""
+    found = paths.mappings(world.objects[target], "status", "conditions")
+    ours = [
+        Condition(str(x.get("type")), None, "FatalError", _UNDETERMINED)
+        for x in found
+        if x.get("type") not in _CORE_CONDITIONS
+    ]
+    _conditions(world, target, ours, _condition("Synced", "ReconcileError", why, true=False))
 
 
 def _conditions(world: World, target: Ref, ours: Sequence[Condition], *core: Manifest) -> None:

@@ -1,85 +1,133 @@
 """What objects on a serving cluster report once their controllers have seen them: one rule per kind.
 
-Every rule names where its behaviour is documented. A kind without a rule exists and reports nothing, which is
-true of kinds without a status (ConfigMap, Role, StorageClass, ResourceClaimTemplate, ...).
+Every rule names where its behaviour is documented: what is reported and when, how it fails, and what keeps
+the object from being deleted. A kind without a rule exists and reports nothing, which is true of kinds that
+have no status (ConfigMap, Role, StorageClass, ResourceClaimTemplate, ...).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import Manifest, paths
+from modelplane.sim import holds
 from modelplane.sim.world import EPOCH
+
+# Modes of failure, by the word a test injects them with.
+UNAVAILABLE = "Unavailable"
+UNBOUND = "Unbound"
+FAILED = "Failed"
+UNPROGRAMMED = "Unprogrammed"
+REFUSED = "Refused"
+
+Neighbours = Sequence[Manifest]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteRule:
-    """What a kind reports.
+    """How a kind behaves.
 
     Attributes:
-        report: the status from the object, given its generation.
+        report: the status from the object.
         source: where this is documented.
         after: passes until the status is there (the controller, an image pull, a load balancer).
         cluster_scoped: whether the kind lives outside namespaces.
+        fails: the status of a failed object, by mode, from the object and what is said of it.
+        held: what keeps it from leaving, from the object and the others that Objects carry to its cluster.
+        controller: chart whose controller must run when the object is deleted.
+        finalizer: what hangs without that controller.
+        leaves: what stays behind without it; used where nothing hangs.
     """
 
     report: Callable[[Manifest], Manifest]
     source: str
     after: int = 1
     cluster_scoped: bool = False
+    fails: Mapping[str, Callable[[Manifest, str], Manifest]] = field(default_factory=dict)
+    held: Callable[[Manifest, Neighbours], str] = lambda _, __: ""
+    controller: str = ""
+    finalizer: str = ""
+    leaves: str = ""
 
 
-def status_of(manifest: Mapping[str, Any], age: int) -> Manifest | None:
-    """Return the status of a remote object of that age in passes, or None where it has none yet."""
-    rule = RULES.get((paths.text(manifest, "apiVersion"), paths.text(manifest, "kind")))
-    if rule is None or age < rule.after:
-        return None
-    return rule.report(dict(manifest))
+def rule_of(manifest: Mapping[str, Any]) -> RemoteRule | None:
+    """Return the rule of the manifest's kind, or None."""
+    return RULES.get((paths.text(manifest, "apiVersion"), paths.text(manifest, "kind")))
 
 
-def needs_namespace(manifest: Mapping[str, Any]) -> str:
-    """Return the namespace that must exist on the cluster before the object can, or an empty string."""
-    return paths.namespace(manifest)
+def condition(type_: str, reason: str, message: str = "", *, true: bool = True) -> Manifest:
+    """Return a status condition as of the one moment a played world knows."""
+    found = {
+        "type": type_,
+        "status": "True" if true else "False",
+        "reason": reason,
+        "lastTransitionTime": EPOCH,
+    }
+    return {**found, "message": message} if message else found
 
 
-def _condition(type_: str, reason: str, status: str = "True") -> Manifest:
-    return {"type": type_, "status": status, "reason": reason, "lastTransitionTime": EPOCH}
+def _copies(obj: Manifest, *, fewer: int = 0) -> tuple[int, int]:
+    """Return how many copies are asked for and how many run."""
+    asked = paths.integer(obj, "spec", "replicas", default=1) or 0
+    return asked, max(0, asked - fewer)
 
 
-def _deployment(obj: Manifest) -> Manifest:
-    replicas = paths.integer(obj, "spec", "replicas", default=1)
+def _deployment(obj: Manifest, message: str = "", *, fewer: int = 0) -> Manifest:
+    asked, running = _copies(obj, fewer=fewer)
+    state = (
+        condition("Available", "MinimumReplicasUnavailable", message, true=False)
+        if fewer
+        else condition("Available", "MinimumReplicasAvailable")
+    )
     return {
         "observedGeneration": 1,
-        "replicas": replicas,
-        "updatedReplicas": replicas,
-        "readyReplicas": replicas,
-        "availableReplicas": replicas,
-        "conditions": [_condition("Available", "MinimumReplicasAvailable")],
+        "replicas": asked,
+        "updatedReplicas": asked,
+        "readyReplicas": running,
+        "availableReplicas": running,
+        "conditions": [state],
     }
 
 
-def _leader_worker_set(obj: Manifest) -> Manifest:
-    replicas = paths.integer(obj, "spec", "replicas", default=1)
+def _leader_worker_set(obj: Manifest, message: str = "", *, fewer: int = 0) -> Manifest:
+    asked, running = _copies(obj, fewer=fewer)
+    state = (
+        condition("Available", "GroupsProgressing", message, true=False)
+        if fewer
+        else condition("Available", "AllGroupsReady")
+    )
     return {
         "observedGeneration": 1,
-        "replicas": replicas,
-        "readyReplicas": replicas,
-        "updatedReplicas": replicas,
-        "conditions": [_condition("Available", "AllGroupsReady")],
+        "replicas": asked,
+        "readyReplicas": running,
+        "updatedReplicas": asked,
+        "conditions": [state],
     }
 
 
-def _pod_clique_set(obj: Manifest) -> Manifest:
+def _pod_clique_set(obj: Manifest, message: str = "", *, fewer: int = 0) -> Manifest:
     # spec.replicas defaults to 0 in the CRD: a set that forgot it would never be available.
-    replicas = paths.integer(obj, "spec", "replicas", default=0)
-    return {
+    asked = paths.integer(obj, "spec", "replicas", default=0) or 0
+    found: Manifest = {
         "observedGeneration": 1,
-        "replicas": replicas,
-        "availableReplicas": replicas,
-        "updatedReplicas": replicas,
+        "replicas": asked,
+        "availableReplicas": max(0, asked - fewer),
+        "updatedReplicas": asked,
     }
+    if message:
+        found["lastErrors"] = [{"code": "ERR_SYNC", "description": message, "observedAt": EPOCH}]
+    return found
+
+
+def _job(_: Manifest) -> Manifest:
+    return {"succeeded": 1, "conditions": [condition("Complete", "CompletionsReached")]}
+
+
+def _failed_job(_: Manifest, message: str) -> Manifest:
+    said = message or "Job has reached the specified backoff limit"
+    return {"failed": 1, "conditions": [condition("Failed", "BackoffLimitExceeded", said)]}
 
 
 def _gateway(obj: Manifest) -> Manifest:
@@ -87,33 +135,53 @@ def _gateway(obj: Manifest) -> Manifest:
     last = 1 + int(names.digest(paths.name(obj), paths.text(obj, "metadata", "uid"), length=4), 16) % 250
     return {
         "addresses": [{"type": "IPAddress", "value": f"192.0.2.{last}"}],
-        "conditions": [_condition("Accepted", "Accepted"), _condition("Programmed", "Programmed")],
+        "conditions": [condition("Accepted", "Accepted"), condition("Programmed", "Programmed")],
     }
 
 
-def _route(obj: Manifest) -> Manifest:
+def _no_address(_: Manifest, message: str) -> Manifest:
+    said = message or "No addresses have been assigned to the Gateway"
+    return {
+        "conditions": [
+            condition("Accepted", "Accepted"),
+            condition("Programmed", "AddressNotAssigned", said, true=False),
+        ]
+    }
+
+
+def _route(obj: Manifest, message: str = "", *, refused: bool = False) -> Manifest:
+    accepted = (
+        condition("Accepted", "NotAllowedByListeners", message or "no listener allows the route", true=False)
+        if refused
+        else condition("Accepted", "Accepted")
+    )
     parents = [
         {
             "parentRef": dict(parent),
             "controllerName": "example.net/gateway-controller",
-            "conditions": [_condition("Accepted", "Accepted"), _condition("ResolvedRefs", "ResolvedRefs")],
+            "conditions": [accepted, condition("ResolvedRefs", "ResolvedRefs")],
         }
         for parent in paths.mappings(obj, "spec", "parentRefs")
     ]
     return {"parents": parents}
 
 
-def _pool(_: Manifest) -> Manifest:
+def _pool(_: Manifest, message: str = "", *, refused: bool = False) -> Manifest:
     parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": c.CLUSTER_GATEWAY}
-    return {"parents": [{"parentRef": parent, "conditions": [_condition("Accepted", "Accepted")]}]}
+    state = (
+        condition("Accepted", "NotSupportedByParent", message or "the gateway does not know it", true=False)
+        if refused
+        else condition("Accepted", "Accepted")
+    )
+    return {"parents": [{"parentRef": parent, "conditions": [state]}]}
 
 
 def _accepted(_: Manifest) -> Manifest:
-    return {"conditions": [_condition("Accepted", "Accepted")]}
+    return {"conditions": [condition("Accepted", "Accepted")]}
 
 
 def _established(_: Manifest) -> Manifest:
-    return {"conditions": [_condition("Established", "InitialNamesAccepted")]}
+    return {"conditions": [condition("Established", "InitialNamesAccepted")]}
 
 
 RULES: dict[tuple[str, str], RemoteRule] = {
@@ -124,35 +192,67 @@ RULES: dict[tuple[str, str], RemoteRule] = {
         cluster_scoped=True,
     ),
     ("v1", "PersistentVolumeClaim"): RemoteRule(
-        lambda _: {"phase": "Bound"}, "kubernetes.io/docs/concepts/storage/persistent-volumes#binding"
+        lambda _: {"phase": "Bound"},
+        "kubernetes.io/docs/concepts/storage/persistent-volumes (binding; storage object in use protection)",
+        fails={UNBOUND: lambda _, __: {"phase": "Pending"}},
+        held=holds.mounted,
     ),
     ("batch/v1", "Job"): RemoteRule(
-        lambda _: {"succeeded": 1, "conditions": [_condition("Complete", "CompletionsReached")]},
-        "kubernetes.io/docs/concepts/workloads/controllers/job",
+        _job,
+        "kubernetes.io/docs/concepts/workloads/controllers/job (completion, backoff limit)",
         after=2,
+        fails={FAILED: _failed_job},
     ),
     ("apps/v1", "Deployment"): RemoteRule(
-        _deployment, "kubernetes.io/docs/concepts/workloads/controllers/deployment#complete-deployment"
+        _deployment,
+        "kubernetes.io/docs/concepts/workloads/controllers/deployment#complete-deployment",
+        fails={UNAVAILABLE: lambda obj, said: _deployment(obj, said, fewer=1)},
     ),
     (c.LWS_API, "LeaderWorkerSet"): RemoteRule(
-        _leader_worker_set, "kubernetes-sigs/lws api/leaderworkerset/v1/leaderworkerset_types.go"
+        _leader_worker_set,
+        "kubernetes-sigs/lws api/leaderworkerset/v1/leaderworkerset_types.go",
+        fails={UNAVAILABLE: lambda obj, said: _leader_worker_set(obj, said, fewer=1)},
     ),
     (c.GROVE_API, "PodCliqueSet"): RemoteRule(
-        _pod_clique_set, "ai-dynamo/grove operator/api/core/v1alpha1/podcliqueset.go"
+        _pod_clique_set,
+        "ai-dynamo/grove operator/api/core/v1alpha1/podcliqueset.go; api/common/constants (the finalizer)",
+        fails={UNAVAILABLE: lambda obj, said: _pod_clique_set(obj, said, fewer=1)},
+        controller="grove-charts",
+        finalizer="grove.io/podcliqueset.grove.io",
     ),
     (c.GATEWAY_API, "Gateway"): RemoteRule(
-        _gateway, "gateway-api.sigs.k8s.io/reference/spec/#gatewaystatus", after=2
+        _gateway,
+        "gateway-api.sigs.k8s.io/reference/spec/#gatewaystatus; Envoy Gateway makes and deletes its Service",
+        after=2,
+        fails={UNPROGRAMMED: _no_address},
+        controller="gateway-helm",
+        leaves="its Service of type LoadBalancer, and the cloud's load balancer with it",
     ),
     (c.GATEWAY_API, "GatewayClass"): RemoteRule(
-        _accepted, "gateway-api.sigs.k8s.io/reference/spec/#gatewayclassstatus", cluster_scoped=True
+        _accepted,
+        "gateway-api.sigs.k8s.io/reference/spec/#gatewayclassspec (finalizer while Gateways use it)",
+        cluster_scoped=True,
+        held=holds.used_by_gateways,
+        controller="gateway-helm",
+        finalizer="gateway-exists-finalizer.gateway.networking.k8s.io",
     ),
     (c.GATEWAY_API, "HTTPRoute"): RemoteRule(
-        _route, "gateway-api.sigs.k8s.io/reference/spec/#httproutestatus"
+        _route,
+        "gateway-api.sigs.k8s.io/reference/spec/#httproutestatus",
+        fails={REFUSED: lambda obj, said: _route(obj, said, refused=True)},
     ),
     (c.INFERENCE_API, "InferencePool"): RemoteRule(
-        _pool, "gateway-api-inference-extension.sigs.k8s.io/api-types/inferencepool"
+        _pool,
+        "gateway-api-inference-extension.sigs.k8s.io/api-types/inferencepool",
+        fails={REFUSED: lambda obj, said: _pool(obj, said, refused=True)},
     ),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): RemoteRule(
+    (c.KAI_API, "Queue"): RemoteRule(
+        lambda _: {},
+        "NVIDIA/KAI-Scheduler pkg/admission webhook ValidateDelete: no deletion with child queues",
+        cluster_scoped=True,
+        held=holds.parent_of_queues,
+    ),
+    (c.CRD_API, "CustomResourceDefinition"): RemoteRule(
         _established,
         "kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions",
         cluster_scoped=True,

@@ -1,4 +1,4 @@
-"""What the leaves of a control plane report, when, and what refuses to go: one rule per kind.
+"""What the leaves of a control plane report, when, how they fail, and what refuses to go: one rule per kind.
 
 A leaf is an object that no composer of ours reconciles: a provider, a controller or a cloud does. The table
 is the one place that says how the real thing behaves, each with its source; renderer, goldens, properties
@@ -6,16 +6,24 @@ and the teardown play all read it. A kind without a rule exists and reports noth
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
+from modelplane.api import definitions
 from modelplane.core import Manifest, paths
-from modelplane.sim import queries, remote
-from modelplane.sim.world import EPOCH, Ref, World, ref
+from modelplane.sim import queries, reach, remote, standing
+from modelplane.sim.remote import FAILED, condition
+from modelplane.sim.world import Failure, Ref, World, ref
 
 AWS_STANDS = "simulated here: the AWS resources below an EKSCluster"
+# The provider cannot make the object as it is asked to: refused, forbidden, or the cluster is away.
+UNSYNCED = "Unsynced"
+
+
+class UnknownModeError(Exception):
+    """A failure was injected that the kind's rule does not know; the message names those it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,42 +34,41 @@ class Rule:
         report: the new status, from the object, its age in passes and the world; None: nothing new.
         source: where this is documented.
         cluster_scoped: whether the kind lives outside namespaces.
-        refuses: what keeps it from being deleted while it is used (for teardown), in words.
-        makes: further objects the controller writes (a connection Secret), from the object.
+        held: what keeps a deleted one from leaving, from the object and the world; empty: nothing.
+        leaves: what stays behind for good once it has left; empty: nothing.
+        makes: further objects the controller writes (a connection Secret) and deletes, from the object.
+        fails: the status of a failed object, by mode, from the object and what is said of it.
     """
 
     report: Callable[[Manifest, int, World], Manifest | None]
     source: str
     cluster_scoped: bool = False
-    refuses: str = ""
+    held: Callable[[Manifest, World], str] = lambda _, __: ""
+    leaves: Callable[[Manifest, World], str] = lambda _, __: ""
     makes: Callable[[Manifest], list[Manifest]] = lambda _: []
+    fails: Mapping[str, Callable[[Manifest, str], Manifest]] = field(default_factory=dict)
 
 
-def _condition(type_: str, reason: str, message: str = "", *, true: bool = True) -> Manifest:
-    found = {
-        "type": type_,
-        "status": "True" if true else "False",
-        "reason": reason,
-        "lastTransitionTime": EPOCH,
-    }
-    return {**found, "message": message} if message else found
+_SYNCED = condition("Synced", "ReconcileSuccess")
+_AVAILABLE = condition("Ready", "Available")
+_CREATING = condition("Ready", "Creating", true=False)
 
 
-_SYNCED = _condition("Synced", "ReconcileSuccess")
-_AVAILABLE = _condition("Ready", "Available")
-
-
-def _failed(message: str) -> Manifest:
-    return {"conditions": [_condition("Synced", "ReconcileError", message, true=False)]}
+def _unsynced(obj: Manifest, message: str) -> Manifest:
+    """Return the status after a failed reconcile: only Synced changes, all else stays as last seen."""
+    said = message or "cannot apply object: the server refused it"
+    last = paths.condition(obj, "Ready") or _CREATING
+    kept = {k: v for k, v in paths.mapping(obj, "status").items() if k != "conditions"}
+    return {**kept, "conditions": [dict(last), condition("Synced", "ReconcileError", said, true=False)]}
 
 
 def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
-    if why := _unreachable(obj, world):
-        return _failed(why)
-    manifest = paths.mapping(obj, "spec", "forProvider", "manifest")
-    space = remote.needs_namespace(manifest)
-    if space and not _namespace_exists(obj, space, world):
-        return _failed(f'namespaces "{space}" not found')
+    if why := reach.unreachable(obj, world):
+        return _unsynced(obj, why)
+    manifest = reach.carried(obj)
+    space = paths.namespace(manifest)
+    if space and not reach.namespace_exists(obj, space, world):
+        return _unsynced(obj, f'namespaces "{space}" not found')
     seen: Manifest = {
         **manifest,
         "metadata": {
@@ -70,21 +77,24 @@ def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
             "uid": names.digest(*ref(obj), "remote", length=32),
         },
     }
-    if status := remote.status_of(seen, age):
+    rule = remote.rule_of(manifest)
+    failure = failure_of(obj, world)
+    if rule is not None and failure is not None and failure.mode in rule.fails:
+        seen["status"] = rule.fails[failure.mode](seen, failure.message)
+    elif rule is not None and age >= rule.after and (status := rule.report(seen)):
         seen["status"] = status
     policy = paths.text(obj, "spec", "readiness", "policy") or "SuccessfulCreate"
     ready = policy == "SuccessfulCreate" or queries.holds(
         paths.text(obj, "spec", "readiness", "celQuery"), seen
     )
-    state = _AVAILABLE if ready else _condition("Ready", "Creating", true=False)
-    return {"atProvider": {"manifest": seen}, "conditions": [state, _SYNCED]}
+    return {"atProvider": {"manifest": seen}, "conditions": [_AVAILABLE if ready else _CREATING, _SYNCED]}
 
 
 def _release(obj: Manifest, age: int, world: World) -> Manifest | None:
-    if why := _unreachable(obj, world):
-        return _failed(why)
+    if why := reach.unreachable(obj, world):
+        return _unsynced(obj, why)
     if age < 1:
-        return {"conditions": [_condition("Ready", "Creating", true=False), _SYNCED]}
+        return {"conditions": [_CREATING, _SYNCED]}
     version = paths.text(obj, "spec", "forProvider", "chart", "version")
     return {
         "atProvider": {"state": "deployed", "revision": 1, "version": version},
@@ -93,44 +103,18 @@ def _release(obj: Manifest, age: int, world: World) -> Manifest | None:
     }
 
 
-def _unreachable(obj: Manifest, world: World) -> str:
-    found = paths.mapping(obj, "spec", "providerConfigRef")
-    kind, name = str(found.get("kind")), paths.text(found, "name")
-    space = paths.namespace(obj) if kind == "ProviderConfig" else ""
-    if Ref(str(obj["apiVersion"]), kind, space, name) in world.objects:
-        return ""
-    return f'cannot get provider config: {kind} "{name}" not found'
-
-
-def _namespace_exists(obj: Manifest, space: str, world: World) -> bool:
-    """Tell whether a namespace is on the cluster the object goes to.
-
-    Charts make their own namespace; others come from Objects. A cluster is told by its kubeconfig Secret,
-    since several provider configs reach one cluster.
-    """
-    if space in {"default", "kube-system"}:
-        return True
-    cluster = _kubeconfig(obj, world)
-    for found in world.of_kind(c.KUBERNETES_API, "Object"):
-        manifest = paths.mapping(found, "spec", "forProvider", "manifest")
-        made = manifest.get("kind") == "Namespace" and paths.name(manifest) == space
-        if made and _kubeconfig(found, world) == cluster and paths.is_true(found, "Synced"):
-            return True
-    return any(
-        paths.text(found, "spec", "forProvider", "namespace") == space
-        and _kubeconfig(found, world) == cluster
-        and paths.is_true(found, "Ready")
-        for found in world.of_kind(c.HELM_API, "Release")
-    )
-
-
-def _kubeconfig(obj: Manifest, world: World) -> tuple[str, str]:
-    found = paths.mapping(obj, "spec", "providerConfigRef")
-    kind = str(found.get("kind"))
-    space = paths.namespace(obj) if kind == "ProviderConfig" else ""
-    config = world.objects.get(Ref(str(obj["apiVersion"]), kind, space, paths.text(found, "name")), {})
-    secret = paths.mapping(config, "spec", "credentials", "secretRef")
-    return paths.text(secret, "namespace"), paths.text(secret, "name")
+def _failed_release(obj: Manifest, message: str) -> Manifest:
+    said = message or "context deadline exceeded"
+    version = paths.text(obj, "spec", "forProvider", "chart", "version")
+    return {
+        "atProvider": {"state": "failed", "revision": 1, "version": version, "releaseDescription": said},
+        "conditions": [
+            condition("Ready", "Unavailable", true=False),
+            condition("Synced", "ReconcileError", f"failed to install release: {said}", true=False),
+        ],
+        "failed": 1,
+        "synced": False,
+    }
 
 
 def _kubeconfig_name(obj: Mapping[str, Any]) -> str:
@@ -139,7 +123,7 @@ def _kubeconfig_name(obj: Mapping[str, Any]) -> str:
 
 def _eks_cluster(obj: Manifest, age: int, _: World) -> Manifest | None:
     if age < 2:
-        return {"conditions": [_condition("Ready", "Creating", AWS_STANDS, true=False), _SYNCED]}
+        return {"conditions": [condition("Ready", "Creating", AWS_STANDS, true=False), _SYNCED]}
     pools = [
         {
             "name": pool.get("name"),
@@ -157,6 +141,12 @@ def _eks_cluster(obj: Manifest, age: int, _: World) -> Manifest | None:
     }
 
 
+def _failed_cluster(obj: Manifest, message: str) -> Manifest:
+    said = message or "cannot create Cluster: LimitExceededException"
+    kept = {k: v for k, v in paths.mapping(obj, "status").items() if k != "conditions"}
+    return {**kept, "conditions": [condition("Ready", "Unavailable", said, true=False), _SYNCED]}
+
+
 def _eks_secret(obj: Manifest) -> list[Manifest]:
     metadata = {"name": _kubeconfig_name(obj), "namespace": paths.namespace(obj)}
     return [
@@ -169,6 +159,10 @@ def _eks_secret(obj: Manifest) -> list[Manifest]:
     ]
 
 
+def _eks_held(obj: Manifest, world: World) -> str:
+    return standing.reached_by(world, (paths.namespace(obj), _kubeconfig_name(obj)))
+
+
 def _usage(_: Manifest, age: int, __: World) -> Manifest | None:
     return {"conditions": [_AVAILABLE, _SYNCED]} if age >= 1 else None
 
@@ -177,35 +171,60 @@ def _plain(rule: remote.RemoteRule) -> Rule:
     def report(obj: Manifest, age: int, _: World) -> Manifest | None:
         return rule.report(obj) if age >= rule.after else None
 
-    return Rule(report, rule.source, cluster_scoped=rule.cluster_scoped)
+    return Rule(report, rule.source, cluster_scoped=rule.cluster_scoped, fails=rule.fails)
 
 
 def _silent(_: Manifest, __: int, ___: World) -> Manifest | None:
     return None
 
 
+_CONFIG_SOURCE = (
+    "crossplane-runtime pkg/reconciler/providerconfig: a finalizer while ProviderConfigUsages stand"
+)
+_OBJECT = Rule(
+    _object,
+    "provider-kubernetes internal/controller/namespaced/object/object.go (v1.2.1); crossplane-runtime "
+    "pkg/reconciler/managed: a deleted one leaves once what it made has, if it may delete at all",
+    held=standing.of_object,
+    leaves=standing.left_by_object,
+    fails={UNSYNCED: _unsynced},
+)
+_RELEASE = Rule(
+    _release,
+    "provider-helm pkg/controller/namespaced/release (v1.4.0); the same for deletion",
+    held=standing.of_release,
+    fails={FAILED: _failed_release, UNSYNCED: _unsynced},
+)
+_CONFIG = Rule(_silent, _CONFIG_SOURCE, held=standing.of_config)
+_CLUSTER_CONFIG = Rule(_silent, _CONFIG_SOURCE, cluster_scoped=True, held=standing.of_config)
+_USAGE_SOURCE = (
+    "crossplane internal/controller/protection/usage/reconciler.go: a composed one waits for its user"
+)
+
 RULES: dict[tuple[str, str], Rule] = {
     # Kinds that stand on the control plane as they do on a cluster: its own gateway and routes.
     **{kind: _plain(rule) for kind, rule in remote.RULES.items()},
-    (c.KUBERNETES_API, "Object"): Rule(
-        _object, "provider-kubernetes internal/controller/namespaced/object/object.go (v1.2.1)"
+    (c.KUBERNETES_API, "Object"): _OBJECT,
+    (c.HELM_API, "Release"): _RELEASE,
+    (c.KUBERNETES_API, "ProviderConfig"): _CONFIG,
+    (c.HELM_API, "ProviderConfig"): _CONFIG,
+    (c.KUBERNETES_API, "ClusterProviderConfig"): _CLUSTER_CONFIG,
+    (c.HELM_API, "ClusterProviderConfig"): _CLUSTER_CONFIG,
+    (c.PROTECTION_API, "Usage"): Rule(_usage, _USAGE_SOURCE, held=standing.of_usage),
+    (c.PROTECTION_API, "ClusterUsage"): Rule(
+        _usage, _USAGE_SOURCE, cluster_scoped=True, held=standing.of_usage
     ),
-    (c.HELM_API, "Release"): Rule(_release, "provider-helm pkg/controller/namespaced/release (v1.4.0)"),
-    (c.KUBERNETES_API, "ClusterProviderConfig"): Rule(
-        _silent,
-        "crossplane-runtime pkg/reconciler/providerconfig: a finalizer while ProviderConfigUsages stand",
-        cluster_scoped=True,
-        refuses="Objects that name it",
-    ),
-    (c.HELM_API, "ClusterProviderConfig"): Rule(_silent, "the same", cluster_scoped=True),
-    (c.PROTECTION_API, "Usage"): Rule(_usage, "crossplane internal/controller/protection/usage (v2.3)"),
-    (c.PROTECTION_API, "ClusterUsage"): Rule(_usage, "the same", cluster_scoped=True),
     (c.INFRA_API, "EKSCluster"): Rule(
         _eks_cluster,
-        "its status contract (apis/eksclusters.yaml); what AWS does below it is not simulated",
+        "its status contract (schemas/eksclusters.yaml); what AWS does below it is not simulated. Deletion: "
+        "taken to wait for all that reaches the cluster, as Usages of its leaves make it",
+        held=_eks_held,
         makes=_eks_secret,
+        fails={FAILED: _failed_cluster},
     ),
 }
+# Passes after which no controller has news of what nobody touches.
+SLOWEST = max(2, *(rule.after for rule in remote.RULES.values()))
 
 
 def is_leaf(api_version: str, kind: str) -> bool:
@@ -214,20 +233,40 @@ def is_leaf(api_version: str, kind: str) -> bool:
 
 
 def cluster_scoped(api_version: str, kind: str) -> bool:
-    """Tell whether a leaf kind lives outside namespaces; unknown kinds are namespaced."""
-    rule = RULES.get((api_version, kind))
-    return rule is not None and rule.cluster_scoped
+    """Tell whether a kind lives outside namespaces; one that nobody here knows is namespaced."""
+    if rule := RULES.get((api_version, kind)):
+        return rule.cluster_scoped
+    known = definitions.load().get((api_version, kind))
+    return known is not None and not known.namespaced
+
+
+def failure_of(obj: Manifest, world: World) -> Failure | None:
+    """Return the first injected failure that hits the object, or None."""
+    return next((f for f in world.failures if f.hits(obj)), None)
 
 
 def act(target: Ref, world: World) -> None:
     """Let the object's controller do what it does in one pass."""
     rule = RULES.get((target.api_version, target.kind))
-    if rule is None:
+    if rule is None or target in world.deleting:
         return
     obj = world.objects[target]
-    status = rule.report(obj, world.age(target), world)
+    failure = failure_of(obj, world)
+    if failure is not None and failure.mode in rule.fails:
+        status: Manifest | None = rule.fails[failure.mode](obj, failure.message)
+    else:
+        _known(obj, rule, failure)
+        status = rule.report(obj, world.age(target), world)
     if status is not None:
         world.report(target, status)
         for made in rule.makes(obj):
             if ref(made) not in world.objects:
                 world.apply(made)
+
+
+def _known(obj: Manifest, rule: Rule, failure: Failure | None) -> None:
+    inner = remote.rule_of(reach.carried(obj))
+    modes = {**rule.fails, **(inner.fails if inner else {})}
+    if failure is not None and failure.mode not in modes:
+        known = ", ".join(sorted(modes)) or "no way to fail"
+        raise UnknownModeError(f"{ref(obj)} knows {known}, not {failure.mode}")

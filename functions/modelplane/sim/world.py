@@ -1,8 +1,8 @@
-"""The simulated API server: objects, who composed them, and what refuses to go."""
+"""The simulated API server: objects, who composed them, what is being deleted, and what refuses to go."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from modelplane import contracts as c
 from modelplane import names
@@ -10,6 +10,8 @@ from modelplane.core import Manifest, Requirement, paths
 
 # Conditions carry a time; a played world has no clock.
 EPOCH = "2026-01-01T00:00:00Z"
+
+Cascade = Literal["background", "foreground"]
 
 
 class Ref(NamedTuple):
@@ -35,6 +37,21 @@ def ref(manifest: Mapping[str, Any]) -> Ref:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A fault injected into a played world.
+
+    Attributes:
+        hits: which objects it befalls.
+        mode: how they fail, by the name that the kind's rule gives it.
+        message: what the provider or controller says; empty: what the rule says.
+    """
+
+    hits: Callable[[Manifest], bool]
+    mode: str
+    message: str = ""
+
+
 @dataclass
 class World:
     """All objects of a control plane, and the composition tree over them.
@@ -45,13 +62,26 @@ class World:
         objects: by Ref.
         children: composed Refs by composition resource name, per composite.
         born: the pass in which an object was made.
+        deleting: what somebody deleted and something still holds, with the cascade asked for.
+        waiting: why each of those is still there, as of the last pass.
+        gone: the last state of what was deleted and has left.
+        replays: deletions of roots that a Usage refused and will replay when it goes.
+        leaks: what stayed behind on a cluster since nobody was left to clean it up.
+        failures: faults in force.
         passes: how many passes have been played.
     """
 
     objects: dict[Ref, Manifest] = field(default_factory=dict)
     children: dict[Ref, dict[str, Ref]] = field(default_factory=dict)
     born: dict[Ref, int] = field(default_factory=dict)
+    deleting: dict[Ref, Cascade] = field(default_factory=dict)
+    waiting: dict[Ref, str] = field(default_factory=dict)
+    gone: dict[Ref, Manifest] = field(default_factory=dict)
+    replays: dict[Ref, Cascade] = field(default_factory=dict)
+    leaks: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     passes: int = 0
+    _owners: dict[Ref, tuple[Ref, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, documents: Sequence[Mapping[str, Any]]) -> "World":
@@ -74,6 +104,7 @@ class World:
             metadata.setdefault("uid", names.digest(*target, length=32))
             metadata["generation"] = 1
             self.born[target] = self.passes
+            self.gone.pop(target, None)
         else:
             before = old["metadata"]
             metadata["uid"] = before["uid"]
@@ -83,6 +114,8 @@ class World:
             kept = {k: v for k, v in marks.items() if k.startswith("crossplane.io/")}
             if merged := {**kept, **metadata.get("annotations", {})}:
                 metadata["annotations"] = merged
+            if target in self.deleting:
+                metadata["deletionTimestamp"] = EPOCH
             if "status" in old and "status" not in new:
                 new["status"] = old["status"]
             if new == old:
@@ -102,6 +135,11 @@ class World:
     def adopt(self, owner: Ref, key: str, child: Ref) -> None:
         """Record a composed object."""
         self.children.setdefault(owner, {})[key] = child
+        self._owners[child] = owner, key
+
+    def owner(self, child: Ref) -> tuple[Ref, str] | None:
+        """Return the composite that controls an object that exists, and the key it has there."""
+        return self._owners.get(child) if child in self.objects else None
 
     def observed(self, owner: Ref) -> dict[str, Manifest]:
         """Return the composite's composed objects that exist, by key."""
@@ -109,46 +147,67 @@ class World:
         return {k: self.objects[r] for k, r in sorted(found.items()) if r in self.objects}
 
     def users(self, target: Ref) -> list[str]:
-        """Return what refuses the object's deletion: Usages of it that stand, one line each."""
-        found = []
-        for obj in self.objects.values():
-            if obj.get("apiVersion") == c.PROTECTION_API and _names(obj, "of", target, obj):
-                by = paths.mapping(obj, "spec", "by")
-                if not by or self._stands(obj):
-                    found.append(f"{ref(obj)}: {paths.text(obj, 'spec', 'reason') or _by_text(by)}")
-        return sorted(found)
+        """Return what refuses the object's deletion: the Usages of it, one line each.
 
-    def _stands(self, usage: Manifest) -> bool:
-        return any(_names(usage, "by", r, usage) for r in self.objects)
-
-    def delete(self, target: Ref) -> list[str]:
-        """Delete an object and, as garbage collection does, all it composed; return what refused.
-
-        What a Usage protects stays, and so does all that composed it in the tree below.
+        A Usage refuses as long as it stands; that it goes with its user is its own controller's doing.
         """
+        return sorted(
+            f"{ref(obj)}: {paths.text(obj, 'spec', 'reason') or f'in use by {user_of(obj)}'}"
+            for obj in self.usages()
+            if end_of(obj, "of") == target
+        )
+
+    def usages(self) -> list[Manifest]:
+        """Return all Usages."""
+        return [obj for r, obj in self.objects.items() if r.api_version == c.PROTECTION_API]
+
+    def delete(self, target: Ref, cascade: Cascade = "background") -> list[str]:
+        """Ask for an object's deletion; return what refused, empty where it was accepted.
+
+        It leaves when nothing holds it any more, which `deletion.advance` decides in every pass. In the
+        background what it composed is collected after it, in the foreground it waits for that.
+        """
+        if target not in self.objects:
+            return []
         if refusals := self.users(target):
+            if any(u["spec"].get("replayDeletion") for u in self.usages() if end_of(u, "of") == target):
+                self.replays[target] = cascade
             return refusals
-        self.objects.pop(target, None)
-        self.born.pop(target, None)
-        refused = []
-        for key, child in list(self.children.get(target, {}).items()):
-            if why := self.delete(child):
-                refused += why
-            else:
-                del self.children[target][key]
-        if not self.children.get(target):
-            self.children.pop(target, None)
-        return refused
+        if target not in self.deleting:
+            self.deleting[target] = cascade
+            obj = self.objects[target]
+            self.objects[target] = {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": EPOCH}}
+        return []
+
+    def remove(self, target: Ref) -> None:
+        """Let an object leave; what it composed stays recorded as its children until that has left too."""
+        self.gone[target] = self.objects.pop(target)
+        for known in (self.born, self.deleting, self.waiting, self.replays):
+            known.pop(target, None)
+        owner, key = self._owners.pop(target, (None, ""))
+        if owner is not None and self.children[owner].get(key) == target:
+            del self.children[owner][key]
+        for parent in (owner, target):
+            if parent is not None and not self.children.get(parent):
+                self.children.pop(parent, None)
+
+    def fail(self, what: Ref | Callable[[Manifest], bool], mode: str, message: str = "") -> Failure:
+        """Let an object, or all a predicate holds for, fail from the next pass on; `recover` ends it."""
+        hits = (lambda obj: ref(obj) == what) if isinstance(what, Ref) else what
+        self.failures.append(Failure(hits, mode, message))
+        return self.failures[-1]
+
+    def recover(self) -> None:
+        """End all injected failures."""
+        self.failures.clear()
 
     def fetch(self, requirement: Requirement) -> list[Manifest]:
         """Return what a requirement finds, sorted by namespace and name as core sorts."""
-        return [
-            self.objects[r] for r in sorted(self.objects, key=lambda r: r[2:]) if self._fits(r, requirement)
-        ]
+        kind = requirement.api_version, requirement.kind
+        found = [r for r in self.objects if r[:2] == kind and self._fits(r, requirement)]
+        return [self.objects[r] for r in sorted(found, key=lambda r: r[2:])]
 
     def _fits(self, target: Ref, wanted: Requirement) -> bool:
-        if (target.api_version, target.kind) != (wanted.api_version, wanted.kind):
-            return False
         if wanted.namespace is not None and target.namespace != wanted.namespace:
             return False
         if wanted.match_name is not None:
@@ -159,22 +218,27 @@ class World:
 
     def of_kind(self, api_version: str, kind: str) -> Iterator[Manifest]:
         """Yield the objects of a kind, by namespace and name."""
-        for r in sorted(self.objects):
-            if (r.api_version, r.kind) == (api_version, kind):
-                yield self.objects[r]
+        for r in sorted(r for r in self.objects if r[:2] == (api_version, kind)):
+            yield self.objects[r]
+
+
+def end_of(usage: Mapping[str, Any], end: str) -> Ref:
+    """Return what a Usage's `of` or `by` names; one without a namespace means the Usage's own."""
+    found = paths.mapping(usage, "spec", end)
+    space = paths.text(found, "resourceRef", "namespace") or paths.namespace(usage)
+    return Ref(
+        paths.text(found, "apiVersion"),
+        paths.text(found, "kind"),
+        space,
+        paths.text(found, "resourceRef", "name"),
+    )
+
+
+def user_of(usage: Mapping[str, Any]) -> str:
+    """Return the name of what a Usage protects its object for."""
+    by = end_of(usage, "by")
+    return f"{by.kind} {by.name}"
 
 
 def _body(obj: Mapping[str, Any]) -> Manifest:
     return {k: v for k, v in obj.items() if k not in ("metadata", "status")}
-
-
-def _names(usage: Manifest, end: str, target: Ref, by: Manifest) -> bool:
-    found = paths.mapping(usage, "spec", end)
-    if (found.get("apiVersion"), found.get("kind")) != (target.api_version, target.kind):
-        return False
-    space = paths.text(found, "resourceRef", "namespace") or paths.namespace(by)
-    return paths.text(found, "resourceRef", "name") == target.name and target.namespace in ("", space)
-
-
-def _by_text(by: Mapping[str, Any]) -> str:
-    return f"in use by {by.get('kind')} {paths.text(by, 'resourceRef', 'name')}"
