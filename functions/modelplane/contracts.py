@@ -83,6 +83,11 @@ ROLE_PICKER: Final = "picker"
 # Values of it on what a serving stack installs: what holds a cloud load balancer, and what runs controllers.
 ROLE_GATEWAY: Final = "gateway"
 ROLE_CONTROLLER: Final = "controller"
+# On what it only looks at: an install of somebody else's that would fight with ours.
+ROLE_RIVAL: Final = "rival"
+# On a cloud's leaves, beside the cluster label: credentials, API, nodes and network without which what a stack
+# installed could not be taken down. The ServingStack composes a Usage of each.
+ROLE_LIFELINE: Final = "lifeline"
 
 GPU_TAINT: Final = "nvidia.com/gpu"
 
@@ -100,6 +105,8 @@ METALLB_NAMESPACE: Final = "metallb-system"
 # --- Well-known names --------------------------------------------------------------------------
 CLUSTER_GATEWAY: Final = "inference-gateway"
 CLUSTER_GATEWAY_CLASS: Final = "envoy"
+# On an existing cluster, where "envoy" may be somebody else's.
+OWN_GATEWAY_CLASS: Final = "modelplane"
 FLEET_GATEWAY: Final = "modelplane"
 FLEET_GATEWAY_CLASS: Final = "traefik"
 # ModelServices look up the InferenceGateway of this name (v0.4's de-facto singleton).
