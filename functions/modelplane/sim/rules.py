@@ -65,6 +65,9 @@ def _unsynced(obj: Manifest, message: str) -> Manifest:
 def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
     if why := reach.unreachable(obj, world):
         return _unsynced(obj, why)
+    if paths.labels(obj).get(c.ROLE_LABEL) == c.ROLE_RIVAL:
+        # A played cluster holds nothing of somebody else's (crossplane-runtime, managed reconciler).
+        return _unsynced(obj, "observe failed: external resource does not exist")
     manifest = reach.carried(obj)
     space = paths.namespace(manifest)
     if space and not reach.namespace_exists(obj, space, world):
