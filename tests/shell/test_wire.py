@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -62,6 +63,37 @@ def test_a_value_that_was_never_set_reads_as_null() -> None:
     assert wire.to_dict(struct) == {"a": None}
 
 
+def grown(depth: int, extra: bytes) -> struct_pb2.Struct:
+    """A Struct as a newer protobuf might send it: with a field we do not know, so many levels down."""
+    struct = wire.to_struct({"a": {"b": ["x" * 200, {"c": 1.5}, True, None]}, "z": 7})
+    value = struct.fields["a"]
+    (struct, value, value.struct_value.fields["b"])[depth].MergeFromString(extra)
+    return struct
+
+
+# Field 15 as a number and as a text.
+EXTRAS = [b"\x78\x01", b"\x7a\x03abc"]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("extra", EXTRAS, ids=["number", "text"])
+def test_a_field_we_do_not_know_is_passed_over(depth: int, extra: bytes) -> None:
+    struct = grown(depth, extra)
+    assert extra in struct.SerializeToString()
+    want = {"a": {"b": ["x" * 200, {"c": 1.5}, True, None]}, "z": 7}
+    assert wire.to_dict(struct) == want
+    assert wire.Decoder().decode(struct) == want
+
+
+def test_equal_parts_are_one_object_and_stay_what_they_were() -> None:
+    decoder = wire.Decoder()
+    pools = [{"name": f"p{n}", "devices": [{"name": "gpu", "count": 8}]} for n in range(3)]
+    one = decoder.decode(wire.to_struct({"n": 1, "pools": pools}))
+    other = decoder.decode(wire.to_struct({"n": 2, "pools": pools}))
+    assert one["pools"][0]["devices"] is other["pools"][2]["devices"]
+    assert (one["pools"], one["n"], other["n"]) == (pools, 1, 2)
+
+
 def test_the_same_content_is_decoded_once() -> None:
     decoder = wire.Decoder()
     first = decoder.decode(wire.to_struct({"a": 1, "b": {"c": 2}}))
@@ -92,6 +124,15 @@ def test_the_decoder_stays_within_its_bytes(limit: int, used: str, kept: str, re
     assert all(decoder.decode(big(name)) is last[name] for name in kept), reason
     dropped = set(used) - set(kept)
     assert all(decoder.decode(big(name)) is not last[name] for name in dropped), reason
+
+
+@given(st.lists(MANIFEST, max_size=6))
+def test_remembered_parts_never_change_what_is_read(manifests: list[dict[str, Any]]) -> None:
+    decoder = wire.Decoder(0)
+    for manifest in [*manifests, *manifests]:
+        found, alone = decoder.decode(wire.to_struct(manifest)), wire.to_dict(wire.to_struct(manifest))
+        assert found == alone == manifest
+        assert json.dumps(found, sort_keys=True) == json.dumps(alone, sort_keys=True), "1 is not true"
 
 
 @given(st.lists(MANIFEST, max_size=30), st.integers(0, 200))
