@@ -32,6 +32,12 @@ CERT_MANAGER_API: Final = "cert-manager.io/v1"
 AI_GATEWAY_API: Final = "aigateway.envoyproxy.io/v1beta1"
 DISCOVERY_API: Final = "discovery.k8s.io/v1"
 CRD_API: Final = "apiextensions.k8s.io/v1"
+EC2_API: Final = "ec2.aws.m.upbound.io/v1beta1"
+EKS_API: Final = "eks.aws.m.upbound.io/v1beta1"
+IAM_API: Final = "iam.aws.m.upbound.io/v1beta1"
+EFS_API: Final = "efs.aws.m.upbound.io/v1beta1"
+KMS_API: Final = "kms.aws.m.upbound.io/v1beta1"
+LOGS_API: Final = "cloudwatchlogs.aws.m.upbound.io/v1beta1"
 
 # --- Crossplane's own marks --------------------------------------------------------------------
 COMPOSITE_LABEL: Final = "crossplane.io/composite"
@@ -48,6 +54,8 @@ DEPLOYMENT_LABEL: Final = f"{GROUP}/deployment"
 CLUSTER_LABEL: Final = f"{GROUP}/cluster"
 REPLICA_INDEX_LABEL: Final = f"{GROUP}/replica-index"
 CACHE_LABEL: Final = f"{GROUP}/modelcache"
+# On what a staging run needs: which artifact it stages.
+ARTIFACT_LABEL: Final = f"{GROUP}/artifact"
 # On what a cluster keeps for users it has none of: the first of two looks; the second takes it away.
 UNUSED_ANNOTATION: Final = f"{GROUP}/unused"
 # On a ModelCacheReplica: the cluster selector it was placed under, so that a cluster whose labels changed can
@@ -70,6 +78,8 @@ CLIQUE_ROLE_LABEL: Final = f"{GROUP}/clique-role"
 EPP_CHECKSUM_ANNOTATION: Final = f"{GROUP}/epp-config-checksum"
 MODELEXPRESS_LABEL: Final = f"{GROUP}/modelexpress"
 POOL_LABEL: Final = f"{GROUP}/pool"
+# On subnets of a cluster's network.
+ZONE_LABEL: Final = f"{GROUP}/zone"
 GPU_LABEL: Final = f"{GROUP}/gpu"
 # On a ModelReplica: which template of its deployment it runs; Rolling tells old from new by it.
 REVISION_ANNOTATION: Final = f"{GROUP}/template-revision"
@@ -77,6 +87,7 @@ RESERVED_LABEL_PREFIX: Final = f"{GROUP}/"
 KAI_QUEUE_LABEL: Final = "kai.scheduler/queue"
 LLMD_ROLE_LABEL: Final = "llm-d.ai/role"
 LLMD_SERVING_LABEL: Final = "llm-d.ai/inference-serving"
+LLMD_ENGINE_LABEL: Final = "llm-d.ai/engine-type"
 
 # Values of the role label on pods that network policies and people look for.
 ROLE_PICKER: Final = "picker"
@@ -88,6 +99,9 @@ ROLE_RIVAL: Final = "rival"
 # On a cloud's leaves, beside the cluster label: credentials, API, nodes and network without which what a stack
 # installed could not be taken down. The ServingStack composes a Usage of each.
 ROLE_LIFELINE: Final = "lifeline"
+# On what the kubernetes provider finds on a cluster for us: a pool's Nodes, and what DRA drivers publish.
+ROLE_NODE: Final = "node"
+ROLE_SLICE: Final = "slice"
 
 GPU_TAINT: Final = "nvidia.com/gpu"
 
@@ -117,6 +131,11 @@ KAI_ROOT_QUEUE: Final = "modelplane-root"
 KAI_QUEUE: Final = "modelplane"
 MODELEXPRESS_SERVER: Final = "modelexpress-server"
 GPU_DEVICE_CLASS: Final = "gpu.nvidia.com"
+# How a member asks for EFA interfaces: the class that chart aws-dranet makes, the driver behind any class, or
+# the device plugin's resource.
+EFA_DEVICE_CLASS: Final = "efa.networking.k8s.aws"
+EFA_DRIVER: Final = "dra.net"
+EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
 # What Envoy Gateway asks about every route; the chart gives Deployment and Service this name.
 AI_GATEWAY_HOST: Final = f"ai-gateway-controller.{AI_GATEWAY_NAMESPACE}.svc.cluster.local"
 # The network policy of a team's namespace on a serving cluster.
@@ -128,6 +147,13 @@ KUBECONFIG: Final = "Kubeconfig"
 KUBECONFIG_KEY: Final = "kubeconfig"
 EKS_CLUSTER: Final = "EKSCluster"
 EKS_NODE_POOL: Final = "EKSNodePool"
+EKS_NETWORK: Final = "EKSNetwork"
+# The pool that an EKSCluster adds for controllers.
+SYSTEM_POOL: Final = "system"
+SYSTEM_ROLE: Final = "System"
+GPU_ROLE: Final = "GPU"
+# ReadWriteMany volumes of a cluster on EKS, as v0.4 named their class.
+EFS_STORAGE_CLASS: Final = "modelplane-rwx-efs"
 ENGINE_CONTAINER: Final = "engine"
 # The proxy before a decode engine; no container of a member may take its name.
 PROXY_CONTAINER: Final = "pd-sidecar"
@@ -157,10 +183,14 @@ ENV_GANG_SIZE: Final = "MODELPLANE_GANG_SIZE"
 ENV_RESERVED_PREFIX: Final = "MODELPLANE_"
 ENV_HF_CACHE: Final = "HF_HUB_CACHE"
 ENV_HF_TOKEN: Final = "HF_TOKEN"
-# Between a staging Job and its script.
-ENV_STAGING_REPO: Final = "STAGING_REPO"
+# Between a staging Job and what runs in it (modelplane.staging spells them out: it is alone over there).
+ENV_STAGING_ROOT: Final = "STAGING_ROOT"
+ENV_STAGING_SOURCE: Final = "STAGING_SOURCE"
+ENV_STAGING_LOCATION: Final = "STAGING_LOCATION"
 ENV_STAGING_REVISION: Final = "STAGING_REVISION"
 ENV_STAGING_ID: Final = "STAGING_ID"
+ENV_STAGING_REPORT: Final = "STAGING_REPORT"
+ENV_STAGING_REGISTRY_AUTH: Final = "STAGING_REGISTRY_AUTH"
 
 # --- Values of spec fields ---------------------------------------------------------------------
 STANDARD: Final = "Standard"
@@ -182,6 +212,9 @@ FABRIC_NONE: Final = "None"
 FABRIC_EFA: Final = "EFA"
 FABRIC_INFINIBAND: Final = "InfiniBand"
 HUGGING_FACE: Final = "HuggingFace"
+BUCKET: Final = "Bucket"
+OCI: Final = "OCI"
+CLAIM: Final = "PersistentVolumeClaim"
 # Phases of a ModelCacheReplica; what waits for weights waits for the third.
 CACHE_PENDING: Final = "Pending"
 CACHE_HYDRATING: Final = "Hydrating"
@@ -207,6 +240,9 @@ CLUSTERS_MATCHED: Final = "ClustersMatched"
 ARTIFACT_READY: Final = "ArtifactReady"
 GATEWAY_READY: Final = "GatewayReady"
 COMPONENTS_READY: Final = "ComponentsReady"
+NETWORK_READY: Final = "NetworkReady"
+NODE_POOLS_READY: Final = "NodePoolsReady"
+NODES_READY: Final = "NodesReady"
 
 # Reasons every kind shares; a kind's own reasons stand beside its composer.
 REASON_UNDETERMINED: Final = "Undetermined"

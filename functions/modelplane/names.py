@@ -74,8 +74,13 @@ def cache_claim(namespace: str, cache: str, revision: str = "") -> str:
 
 
 def staging_job(namespace: str, cache: str, artifact: str) -> str:
-    """Return the name of the Job that stages an artifact; Job specs are fixed, so each has its own."""
+    """Return the name of the Job that stages an artifact, and of its account, rights and report."""
     return child("modelcache", namespace, cache, "hydrate", artifact)
+
+
+def staging_program(namespace: str, cache: str, artifact: str) -> str:
+    """Return the name of the ConfigMap with what a staging Job runs."""
+    return child("modelcache", namespace, cache, "program", artifact)
 
 
 def cache_token(namespace: str, cache: str) -> str:
@@ -118,6 +123,11 @@ def inference_pool(replica_name: str) -> str:
     return child(replica_name, "pool")
 
 
+def replica_policy(replica_name: str) -> str:
+    """Return the name of a replica's NetworkPolicy."""
+    return child(replica_name, "ingress")
+
+
 def picker(replica_name: str) -> str:
     """Return the name of a replica's endpoint picker objects."""
     # Three parts: an engine that a user calls "epp" has a workload of two.
@@ -137,3 +147,13 @@ def cluster_config(cluster: str) -> str:
 def release(chart: str) -> str:
     """Return the Helm release name of a chart: fixed, so no user's release and no long name can collide."""
     return f"mp-{chart}"
+
+
+def eks_cluster(namespace: str, name: str) -> str:
+    """Return the name at EKS of a composite's cluster, unique in the account and region."""
+    return child(namespace, name, "eks")
+
+
+def of_cluster(eks_name: str, *parts: str) -> str:
+    """Return the name of one of a cluster's AWS resources: IAM roles share one account-wide space."""
+    return child(eks_name, *parts)

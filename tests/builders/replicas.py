@@ -57,6 +57,10 @@ def device(name: str = "gpu", count: int = 1, class_name: str = "gpu.nvidia.com"
     }
 
 
+# As an InferenceClass with EFA interfaces has them claimed (chart aws-dranet).
+NIC = device("efa", 4, "efa.networking.k8s.aws")
+
+
 def engine(name: str = "main", *members: Manifest, **over: Any) -> Manifest:
     return {"name": name, "members": list(members) or [member()], **over}
 
@@ -165,7 +169,8 @@ def observe(obj: Manifest, *, status: Manifest | None = None, age: int = 5) -> M
     """The Object as provider-kubernetes reports it once the cluster has acted on it."""
     seen = copy.deepcopy(paths.at(obj, "spec", "forProvider", "manifest"))
     seen["metadata"] = {**seen["metadata"], "generation": 1}
-    reported = status if status is not None else remote.status_of(seen, age)
+    rule = remote.rule_of(seen)
+    reported = status if status is not None else rule.report(seen) if rule and age >= rule.after else None
     if reported:
         seen["status"] = reported
     query = paths.text(obj, "spec", "readiness", "celQuery")

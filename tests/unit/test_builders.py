@@ -172,6 +172,18 @@ AVAILABLE = {"conditions": [{"type": "Available", "status": "True"}]}
             "one missing",
         ),
         ("GANGS_AVAILABLE", {"status": {"observedGeneration": 1, "availableReplicas": 3}}, False, "stale"),
+        *(
+            (
+                "GANGS_AVAILABLE",
+                {"status": {"observedGeneration": 2, "availableReplicas": 3, "updateProgress": progress}},
+                want,
+                reason,
+            )
+            for progress, want, reason in [
+                ({"updateStartedAt": "2026-12-01T00:00:00Z"}, False, "copies of before are available too"),
+                ({"updateEndedAt": "2026-12-01T00:09:00Z"}, True, "the update is over"),
+            ]
+        ),
         *((name, {}, False, "no status yet must read as not ready, not as an error") for name in QUERIES),
         *((name, {"status": {}}, False, "an empty one too") for name in QUERIES),
     ],

@@ -104,6 +104,8 @@ def test_the_cache_is_mounted_alike_in_every_pod(engine: Manifest, stack: str, r
     assert claims == {names.cache_claim(r.TEAM, "w")}, reason
 
 
+ASKING = [r.device(), r.NIC]
+ASKING_GANG = r.gang(workers=2, leader={"requests": ASKING}, worker={"requests": ASKING})
 MX = {"MX_SERVER_ADDRESS", "MODEL_EXPRESS_URL", "MX_MODEL_REVISION", "MX_P2P_METADATA", "POD_UID"}
 
 
@@ -116,7 +118,7 @@ MX = {"MX_SERVER_ADDRESS", "MODEL_EXPRESS_URL", "MX_MODEL_REVISION", "MX_P2P_MET
         ("Standard", True, "EFA", False, "no server runs there"),
     ],
 )
-@pytest.mark.parametrize("engine", [r.engine(), r.gang(workers=2)])
+@pytest.mark.parametrize("engine", [r.engine("main", r.member(requests=ASKING)), ASKING_GANG])
 def test_model_express_is_configured_only_where_a_server_runs(
     engine: Manifest, stack: str, cache: bool, fabric: str, there: bool, reason: str
 ) -> None:
@@ -141,7 +143,7 @@ def test_only_pools_with_a_fabric_get_capability_environment_and_affinity(
     stack: str, fabric: str, lock: bool, libfabric: bool
 ) -> None:
     """Decision 11; a single pod has nobody to be near to."""
-    for pod in r.all_pods(r.replica(r.gang()), stack, fabric=fabric).values():
+    for pod in r.all_pods(r.replica(ASKING_GANG), stack, fabric=fabric).values():
         context = r.engine_container(pod).get("securityContext")
         assert context == ({"capabilities": {"add": ["IPC_LOCK"]}} if lock else None)
         assert (r.env_of(pod).get("FI_PROVIDER") == "efa") is libfabric
@@ -149,6 +151,49 @@ def test_only_pools_with_a_fabric_get_capability_environment_and_affinity(
         assert "FI_EFA_USE_DEVICE_RDMA" not in r.env_of(pod), "it aborts devices without RDMA"
     for pod in r.all_pods(r.replica(), stack, fabric=fabric).values():
         assert "affinity" not in pod["spec"]
+
+
+EFA_ASKED: list[tuple[dict[str, Any], bool, str]] = [
+    ({"requests": [r.device()]}, False, "v0.4's manifests: libfabric without an interface fails"),
+    ({"requests": [r.device(), r.NIC]}, True, "by the chart's class"),
+    (
+        {
+            "requests": [
+                {**r.device("nic", 4, "own-class"), "selectors": [{"cel": 'device.driver == "dra.net"'}]}
+            ]
+        },
+        True,
+        "by the driver, whatever the class",
+    ),
+    (
+        {"requests": [{**r.device(), "selectors": [{"cel": "device.driver != 'dra.net.example'"}]}]},
+        False,
+        "another driver",
+    ),
+    (
+        {"engine": r.container(resources={"limits": {"vpc.amazonaws.com/efa": "4"}})},
+        True,
+        "from a device plugin",
+    ),
+    (
+        {"sidecars": [r.container("x", resources={"limits": {"vpc.amazonaws.com/efa": "4"}})]},
+        False,
+        "not for the engine",
+    ),
+]
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("member", "asked", "reason"), EFA_ASKED)
+def test_efa_is_set_up_only_for_a_member_that_asks_for_it(
+    member: dict[str, Any], asked: bool, reason: str, stack: str
+) -> None:
+    composite = r.replica(r.engine("main", r.member(**member)), modelCacheRef={"name": "w"})
+    (pod,) = r.all_pods(composite, stack, fabric="EFA").values()
+    env = r.env_of(pod)
+    assert ("FI_PROVIDER" in env) is asked, reason
+    assert ("securityContext" in r.engine_container(pod)) is asked, reason
+    assert ("MX_NIXL_BACKEND" in env) is (asked and stack == "Dynamo"), reason
 
 
 @pytest.mark.parametrize("stack", STACKS)

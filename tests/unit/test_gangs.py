@@ -70,7 +70,7 @@ def test_every_default_of_groves_webhook_is_written(composite: Manifest) -> None
     for clique in template["cliques"]:
         assert clique["spec"]["minAvailable"] == clique["spec"]["replicas"]
         assert clique["spec"]["podSpec"]["restartPolicy"] == "Always"
-        assert clique["spec"]["podSpec"]["terminationGracePeriodSeconds"] == 30
+        assert clique["spec"]["podSpec"]["terminationGracePeriodSeconds"] == 120
 
 
 @pytest.mark.parametrize(("composite", "stack", "kinds", "reason"), r.SHAPES)

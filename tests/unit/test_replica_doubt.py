@@ -145,7 +145,8 @@ def test_a_new_shape_comes_up_beside_the_old_which_goes_once_it_serves(
         given = r.answer(after, cluster, observed=now)
     new = set(r.workloads(given)) - old
     assert new, reason
-    assert condition(given, c.MODEL_READY).status is False, reason
+    assert (condition(given, c.MODEL_READY).status, given.ready) == (True, True), "what was there serves"
+    assert condition(given, c.MODEL_READY).message.startswith("being replaced: "), reason
     assert "stays until then" in condition(given, c.MODEL_READY).message, reason
     last, _ = r.settled(after, cluster, observed=now)
     assert set(r.workloads(last)) == new, reason

@@ -28,12 +28,14 @@ JOB_COMPLETE = (
 )
 CLAIM_BOUND = 'has(object.status) && has(object.status.phase) && object.status.phase == "Bound"'
 HAS_ADDRESS = "has(object.status) && has(object.status.addresses) && size(object.status.addresses) > 0"
-# A PodCliqueSet has no Available condition; availableReplicas counts copies (grove PodCliqueSet status).
+# A PodCliqueSet has no Available condition; availableReplicas counts copies, old ones too, and an update that
+# runs has not said yet when it ended (grove PodCliqueSet status).
 GANGS_AVAILABLE = (
     "has(object.status) && has(object.status.observedGeneration) && "
     "object.status.observedGeneration >= object.metadata.generation && "
     "has(object.status.availableReplicas) && object.spec.replicas > 0 && "
-    "object.status.availableReplicas >= object.spec.replicas"
+    "object.status.availableReplicas >= object.spec.replicas && "
+    "(!has(object.status.updateProgress) || has(object.status.updateProgress.updateEndedAt))"
 )
 
 

@@ -15,6 +15,10 @@ from modelplane.core import paths
 PORT_FLAGS = ("--port",)
 BLOCK_FLAGS = ("--block-size", "--page-size")
 DEFAULT_BLOCK_SIZE = 16
+# Engines by the picker's words for them (llm-d-router v0.10.0, core-metrics-extractor).
+VLLM = "vllm"
+SGLANG = "sglang"
+TRTLLM = "trtllm-serve"
 
 _COMMAND_END = re.compile(r"&&|\|\||[;|&\n]")
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
@@ -38,12 +42,31 @@ def block_size(spec: ModelReplicaSpec) -> int:
     return _flag(spec.phase(c.DECODE) or spec.engines[0], BLOCK_FLAGS, 65536) or DEFAULT_BLOCK_SIZE
 
 
+def engine_type(engine: Engine) -> str:
+    """Return which engine serves: what the user's label says, else a word of its command or its image."""
+    if said := engine.serving.template.metadata.labels.get(c.LLMD_ENGINE_LABEL):
+        return said
+    container = _engine_container(engine)
+    programs = {w.strip("\"'").rsplit("/", 1)[-1] for command in _commands(container) for w in command}
+    if TRTLLM in programs:
+        return TRTLLM
+    if SGLANG in programs or any(p.startswith(f"{SGLANG}.") for p in programs):
+        return SGLANG
+    if VLLM in programs or any(p.startswith(f"{VLLM}.") for p in programs):
+        return VLLM
+    image = paths.text(container, "image").partition("@")[0].rsplit("/", 1)[-1].partition(":")[0]
+    return SGLANG if SGLANG in image else VLLM
+
+
+def _engine_container(engine: Engine) -> Mapping[str, Any]:
+    containers = engine.serving.template.spec.containers
+    return next(x for x in containers if x.get("name") == c.ENGINE_CONTAINER)
+
+
 def _flag(engine: Engine, flags: Iterable[str], most: int) -> int | None:
     """Return the last whole number given to one of the flags, as an argument parser takes it."""
-    containers = engine.serving.template.spec.containers
-    container = next(x for x in containers if x.get("name") == c.ENGINE_CONTAINER)
     found = None
-    for command in _commands(container):
+    for command in _commands(_engine_container(engine)):
         words = [word.strip("\"'") for word in command]
         for i, word in enumerate(words):
             for flag in flags:

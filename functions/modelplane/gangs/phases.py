@@ -50,10 +50,12 @@ def proxies(spec: ModelReplicaSpec, image: str) -> Mapping[str, Manifest]:
     decode = spec.phase(c.DECODE)
     if decode is None:
         return {}
-    return {decode.name: _proxy(image, pool_port(spec), flags.engine_port(decode))}
+    # SGLang finds its peer through a bootstrap server, vLLM by what the prefill engine answers.
+    connector = "sglang" if flags.engine_type(decode) == flags.SGLANG else "nixlv2"
+    return {decode.name: _proxy(image, pool_port(spec), flags.engine_port(decode), connector)}
 
 
-def _proxy(image: str, port: int, engine_port: int) -> Manifest:
+def _proxy(image: str, port: int, engine_port: int, connector: str) -> Manifest:
     """A native sidecar, up before the engine and gone after it (llm-d-router, docs/disaggregation.md)."""
     return {
         "name": c.PROXY_CONTAINER,
@@ -62,7 +64,7 @@ def _proxy(image: str, port: int, engine_port: int) -> Manifest:
         "args": [
             f"--port={port}",
             f"--model-server-port={engine_port}",
-            "--kv-connector=nixlv2",
+            f"--kv-connector={connector}",
             # On by default, and the gateway speaks plain HTTP to it (pkg/sidecar/proxy/options.go).
             "--secure-proxy=false",
         ],

@@ -64,6 +64,7 @@ def deployment(site: Site, config: str, image: str) -> Manifest:
     """Return the picker's Deployment: two replicas, of which one works and one stands by."""
     name = names.picker(site.replica)
     checksum = hashlib.sha256(config.encode()).hexdigest()
+    pull = {"imagePullSecrets": list(site.pull_secrets)} if site.pull_secrets else {}
     return {
         **_head("apps/v1", "Deployment", site, name),
         "spec": {
@@ -81,6 +82,7 @@ def deployment(site: Site, config: str, image: str) -> Manifest:
                     "serviceAccountName": name,
                     "terminationGracePeriodSeconds": _GRACE_SECONDS,
                     "affinity": _apart(site),
+                    **pull,
                     "containers": [_container(site, image)],
                     "volumes": [{"name": _CONFIG_VOLUME, "configMap": {"name": name}}],
                 },

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from modelplane import contracts as c
-from modelplane.api.model_replica import ModelReplicaSpec
+from modelplane.api.model_replica import Engine, ModelReplicaSpec
 from modelplane.core.paths import Manifest
 from modelplane.gangs import flags
 
@@ -19,6 +19,7 @@ _CACHE_USE = "kv-cache-utilization-scorer"
 _PICKER = "max-score-picker"
 _SINGLE = "single-profile-handler"
 _DECIDER = "prefix-based-pd-decider"
+_ALWAYS = "always-disagg-pd-decider"
 _HANDLER = "disagg-profile-handler"
 
 
@@ -33,13 +34,14 @@ def text(spec: ModelReplicaSpec) -> str:
             "lruCapacityPerServer": 31250,
         },
     }
-    if spec.phase(c.DECODE):
+    if decode := spec.phase(c.DECODE):
+        decider = _decider(decode)
         plugins = [
             producer,
             *({"type": t} for t in (_PREFIX, _QUEUE, "prefill-filter", "decode-filter", _PICKER)),
             # Before the handler that names it.
-            {"type": _DECIDER, "parameters": {"nonCachedTokens": 16}},
-            {"type": _HANDLER, "parameters": {"deciders": {"prefill": _DECIDER}}},
+            decider,
+            {"type": _HANDLER, "parameters": {"deciders": {"prefill": decider["type"]}}},
         ]
         profiles = [
             _profile(phase, f"{phase}-filter", {_PREFIX: 2, _QUEUE: 1}) for phase in ("prefill", "decode")
@@ -55,6 +57,13 @@ def text(spec: ModelReplicaSpec) -> str:
     }
     # JSON is YAML too, and writing YAML was half of what composing a replica cost.
     return json.dumps(document, indent=2) + "\n"
+
+
+def _decider(decode: Engine) -> Manifest:
+    """Return what decides that a request is split; SGLang's decode engine answers none that is not."""
+    if flags.engine_type(decode) == flags.SGLANG:
+        return {"type": _ALWAYS}
+    return {"type": _DECIDER, "parameters": {"nonCachedTokens": 16}}
 
 
 def _profile(name: str, role_filter: str, weights: dict[str, int]) -> Manifest:

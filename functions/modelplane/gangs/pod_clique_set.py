@@ -5,7 +5,7 @@ with a scaling group for each engine, so that KAI places both or neither.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,15 @@ _SET_REPLICA = "grove.io/podcliqueset-replica-index"
 _GROUP_REPLICA = "grove.io/podcliquescalinggroup-replica-index"
 _LEADER = "leader"
 _WORKER = "worker"
-# Grove and Kubernetes write these where they are absent (operator/internal/webhook defaults).
-_GRACE_SECONDS = 30
+# Grove's own default, in the form its webhook writes.
 _TERMINATION_DELAY = "4h0m0s"
+# What an update cannot change: Grove refuses it (operator/internal/webhook/admission/pcs/validation) or
+# reads it at creation only, like the counts inside the template. Any of it changed makes a new set.
+_MNNVL = "grove.io/mnnvl-group"
+_SHARED = ("resourceSharing", "topologyConstraint")
+_FIXED = ("cliqueStartupType", "resourceClaimTemplates", *_SHARED)
+_FIXED_OF_GROUP = ("name", "cliqueNames", "replicas", "minAvailable", *_SHARED)
+_FIXED_OF_CLIQUE = ("roleName", "replicas", "minAvailable", "startsAfter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,9 @@ class PodCliqueSetBackend:
         pair = len(engines) > 1
         groups = _pair(engines) if pair else [_Group(engines[0], "g", "", 1, _SET_REPLICA)]
         whose = "" if pair else engines[0].name
-        shape = names.digest(json.dumps(_fixed(groups), sort_keys=True))
+        # Twice, since pods carry the set's name, and the name says what of the template is fixed.
+        shape = names.digest(json.dumps(fixed(_template(site, "", groups, proxies)), sort_keys=True))
         name = names.pod_clique_set(site.replica, whose or "pair", shape)
-        members = [(g, m) for g in groups for m in _leader_first(g.engine)]
         manifest: Manifest = {
             "apiVersion": c.GROVE_API,
             "kind": self.kind,
@@ -67,14 +73,7 @@ class PodCliqueSetBackend:
             "spec": {
                 "replicas": 1 if pair else engines[0].copies,
                 "updateStrategy": {"type": "RollingRecreate"},
-                "template": {
-                    # A leader is ready only once its workers have joined: any order of start would wait.
-                    "cliqueStartupType": "CliqueStartupTypeAnyOrder",
-                    "terminationDelay": _TERMINATION_DELAY,
-                    "headlessServiceConfig": {"publishNotReadyAddresses": True},
-                    "cliques": [_clique(site, name, g, m, proxies.get(g.engine.name)) for g, m in members],
-                    "podCliqueScalingGroups": [_scaling_group(g) for g in groups],
-                },
+                "template": _template(site, name, groups, proxies),
             },
         }
         return workload.Workload(workload.key(whose, shape), manifest, self, engines)
@@ -97,12 +96,36 @@ def _pair(engines: tuple[Engine, ...]) -> list[_Group]:
     ]
 
 
-def _fixed(groups: list[_Group]) -> list[Any]:
-    """Return what an update cannot change: Grove refuses it, or reads it at creation only."""
-    return [
-        [g.name, g.replicas, [(g.clique(m), _pods(m)) for m in _leader_first(g.engine)], c.KAI_SCHEDULER]
-        for g in groups
+def fixed(template: Mapping[str, Any]) -> list[Any]:
+    """Return what of a set's template no update can change; what the template does not have is left out."""
+    cliques = [
+        [
+            q["name"],
+            paths.text(q, "annotations", _MNNVL),
+            paths.text(q, "spec", "podSpec", "schedulerName"),
+            _picked(q, _SHARED),
+            _picked(q["spec"], _FIXED_OF_CLIQUE),
+        ]
+        for q in template["cliques"]
     ]
+    groups = [_picked(g, _FIXED_OF_GROUP) for g in template["podCliqueScalingGroups"]]
+    return [_picked(template, _FIXED), cliques, groups]
+
+
+def _picked(found: Mapping[str, Any], fields: Iterable[str]) -> Manifest:
+    return {field: found[field] for field in fields if field in found}
+
+
+def _template(site: Site, name: str, groups: Sequence[_Group], proxies: Mapping[str, Manifest]) -> Manifest:
+    members = [(g, m) for g in groups for m in _leader_first(g.engine)]
+    return {
+        # A leader is ready only once its workers have joined: any order of start would wait.
+        "cliqueStartupType": "CliqueStartupTypeAnyOrder",
+        "terminationDelay": _TERMINATION_DELAY,
+        "headlessServiceConfig": {"publishNotReadyAddresses": True},
+        "cliques": [_clique(site, name, g, m, proxies.get(g.engine.name)) for g, m in members],
+        "podCliqueScalingGroups": [_scaling_group(g) for g in groups],
+    }
 
 
 def _pods(member: Member) -> int:
@@ -135,7 +158,7 @@ def _clique(site: Site, name: str, group: _Group, member: Member, proxy: Manifes
         proxy=proxy if leads else None,
     )
     pod = pods.spec(site, engine, member, placed)
-    pod.setdefault("terminationGracePeriodSeconds", _GRACE_SECONDS)
+    # Grove's webhook writes it where it is absent.
     pod["restartPolicy"] = "Always"
     return {
         "name": group.clique(member),

@@ -10,7 +10,7 @@ from modelplane import names
 from modelplane.api.model_replica import Engine, Member
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
-from modelplane.gangs import claims, env, flags, probes, references
+from modelplane.gangs import claims, env, fabric, flags, leaving, probes, references
 from modelplane.gangs.site import Site
 
 _SHM_MOUNT = "/dev/shm"
@@ -47,8 +47,13 @@ def metadata(site: Site, engine: Engine, member: Member, placed: Placed) -> Mani
         c.ENGINE_LABEL: engine.name,
         **placed.labels,
     }
+    if site.shared_cache:
+        labels[c.CACHE_LABEL] = site.shared_cache
     if member.role != c.WORKER:
         labels[c.SERVING_LABEL] = names.label_value(site.replica)
+        # The picker reads vLLM's metrics of pods without it.
+        if (kind := flags.engine_type(engine)) != flags.VLLM:
+            labels[c.LLMD_ENGINE_LABEL] = kind
     if site.is_dynamo:
         labels[c.KAI_QUEUE_LABEL] = c.KAI_QUEUE
     if engine.phase and member.role != c.WORKER:
@@ -72,22 +77,24 @@ def spec(site: Site, engine: Engine, member: Member, placed: Placed) -> Manifest
     found: Manifest = {
         "containers": containers,
         "nodeSelector": {c.POOL_LABEL: member.node_pool_name},
-        # Nothing injects it for pods whose GPUs are claimed; a leader without claims stands there too.
-        "tolerations": [{"key": c.GPU_TAINT, "operator": "Exists", "effect": c.NO_SCHEDULE}],
+        "tolerations": _tolerations(site, member),
+        "terminationGracePeriodSeconds": leaving.grace(member),
+        # Else every Service of the team becomes variables of every engine, and vLLM and Ray take their
+        # settings from names such as VLLM_PORT (vLLM, docs/usage/env_vars.md).
+        "enableServiceLinks": False,
     }
     if inits:
         found["initContainers"] = inits
     volumes = [references.volume(site, v) for v in wanted.volumes]
-    if volumes := [*volumes, *_volumes(site, _engine(containers))]:
+    if volumes := [*volumes, *_volumes(site, [*containers, *inits])]:
         found["volumes"] = volumes
     if member_claims:
         found["resourceClaims"] = [
             {"name": x.pod_name, "resourceClaimTemplateName": x.template} for x in member_claims
         ]
-    if wanted.image_pull_secrets:
-        found["imagePullSecrets"] = references.pull_secrets(site, wanted.image_pull_secrets)
-    if wanted.termination_grace_period_seconds is not None:
-        found["terminationGracePeriodSeconds"] = wanted.termination_grace_period_seconds
+    own = site.pull_secrets if placed.proxy is not None else ()
+    if pull := references.pull_secrets(site, wanted.image_pull_secrets, own):
+        found["imagePullSecrets"] = pull
     if site.is_dynamo:
         found["schedulerName"] = c.KAI_SCHEDULER
     if placed.copy_label and site.fabric(member.node_pool_name):
@@ -110,26 +117,27 @@ def _container(site: Site, engine: Engine, member: Member, placed: Placed, wante
     if wanted["name"] != c.ENGINE_CONTAINER:
         return _beside(site, placed, wanted)
     found = copy.deepcopy(wanted)
-    fabric = site.fabric(member.node_pool_name)
+    network = fabric.in_use(site, member)
     port = flags.engine_port(engine)
     serves = member.role != c.WORKER
     managed = list(placed.contract)
     if site.cache is not None:
         managed += env.cache()
     host = "127.0.0.1" if serves else _LEADER_HOST
-    managed += [*env.model_express(site, fabric, host, port), *env.for_fabric(fabric)]
+    managed += [*env.model_express(site, network, host, port), *env.for_fabric(network)]
     if engine.phase:
-        managed += env.phase(fabric)
+        managed += env.phase(network)
     found["env"] = references.environment(site, env.merge(managed, paths.mappings(wanted, "env")))
     if not found["env"]:
         del found["env"]
     _mount(site, found)
     if in_pod := [x.pod_name for x in claims.claims(site, engine, member)]:
         found["resources"] = {**found.get("resources", {}), "claims": [{"name": n} for n in in_pod]}
-    if fabric:
+    if network:
         # RDMA registers memory; without the right to lock it the transfer fails (modelexpress v0.5.1,
         # examples/p2p_transfer_k8s/client/vllm/aws_efa). A "restricted" namespace refuses such a pod.
         found["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+    found.update(leaving.lifecycle(member))
     if serves:
         found["ports"] = [{"name": "http", "containerPort": port, "protocol": "TCP"}]
         found.update(probes.serving(wanted, port))
@@ -155,8 +163,8 @@ def _mount(site: Site, container: Manifest) -> None:
     container["volumeMounts"] = mounts
 
 
-def _volumes(site: Site, engine_container: Manifest) -> list[Manifest]:
-    mounted = {paths.text(m, "name") for m in paths.mappings(engine_container, "volumeMounts")}
+def _volumes(site: Site, containers: Sequence[Manifest]) -> list[Manifest]:
+    mounted = {paths.text(m, "name") for x in containers for m in paths.mappings(x, "volumeMounts")}
     found: list[Manifest] = []
     if c.SHM_VOLUME in mounted:
         found.append({"name": c.SHM_VOLUME, "emptyDir": {"medium": "Memory"}})
@@ -165,8 +173,16 @@ def _volumes(site: Site, engine_container: Manifest) -> list[Manifest]:
     return found
 
 
-def _engine(containers: Sequence[Manifest]) -> Manifest:
-    return next(x for x in containers if x["name"] == c.ENGINE_CONTAINER)
+def _tolerations(site: Site, member: Member) -> list[Manifest]:
+    """Tolerate what the scheduler knew when it chose the pool; nothing injects it where GPUs are claimed."""
+    taints = [(c.GPU_TAINT, c.NO_SCHEDULE)]
+    declared = site.taints.get(member.node_pool_name, ())
+    taints += [(paths.text(t, "key"), paths.text(t, "effect")) for t in declared]
+    return [
+        {"key": key, "operator": "Exists", "effect": effect}
+        for key, effect in dict.fromkeys(taints)
+        if key and effect
+    ]
 
 
 def _together(placed: Placed) -> Manifest:

@@ -85,9 +85,11 @@ def environment(site: Site, entries: Iterable[Manifest]) -> list[Manifest]:
     return found
 
 
-def pull_secrets(site: Site, secrets: Sequence[Manifest]) -> list[Manifest]:
-    """Return the pull secrets under their names on the cluster."""
-    return [{"name": site.reference(PULL_SECRET, paths.text(s, "name"))} for s in secrets]
+def pull_secrets(site: Site, secrets: Sequence[Manifest], ours: Sequence[Manifest]) -> list[Manifest]:
+    """Return the pull secrets under their names on the cluster, each once: server-side apply refuses more."""
+    found = [site.reference(PULL_SECRET, paths.text(s, "name")) for s in secrets]
+    found += [paths.text(s, "name") for s in ours]
+    return [{"name": name} for name in dict.fromkeys(found)]
 
 
 def volume(site: Site, wanted: Manifest) -> Manifest:

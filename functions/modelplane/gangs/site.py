@@ -1,10 +1,11 @@
 """Where a replica's engines run, and what they find there: one value handed to every builder of pods."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from modelplane import contracts as c
 from modelplane import names
+from modelplane.core.paths import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +15,12 @@ class CacheMount:
     Attributes:
         claim: its PersistentVolumeClaim, in the team's namespace.
         revision: the commit that was staged; empty for sources that have none.
+        name: of the ModelCache.
     """
 
     claim: str
     revision: str = ""
+    name: str = ""
 
     @property
     def identity(self) -> str:
@@ -37,6 +40,8 @@ class Site:
         cache: the staged weights; None where the engine fetches them itself.
         copied: names of copied references by (kind, name); what is missing keeps its own name.
         labels: the deployment's labels, for the workload objects.
+        taints: of each pool's nodes, beside the GPU's own; a pool without may be missing.
+        pull_secrets: what pulls our own images there, as a pod lists it.
     """
 
     replica: str
@@ -46,6 +51,8 @@ class Site:
     cache: CacheMount | None = None
     copied: Mapping[tuple[str, str], str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Mapping[str, Sequence[Manifest]] = field(default_factory=dict)
+    pull_secrets: Sequence[Manifest] = ()
 
     @property
     def namespace(self) -> str:
@@ -56,6 +63,11 @@ class Site:
     def is_dynamo(self) -> bool:
         """Tell whether gangs go to Grove and every pod to KAI."""
         return self.stack == c.DYNAMO
+
+    @property
+    def shared_cache(self) -> str:
+        """The label value of the cache whose weights engines hand to each other; empty where they do not."""
+        return names.label_value(self.cache.name) if self.cache is not None and self.is_dynamo else ""
 
     def fabric(self, pool: str) -> str:
         """Return the pool's fabric; empty where it has none."""

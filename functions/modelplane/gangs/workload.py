@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api.model_replica import Engine
+from modelplane.core import paths
 from modelplane.core.paths import Manifest
 from modelplane.gangs import claims
 from modelplane.gangs.site import Site
@@ -63,6 +64,17 @@ def engine_of(workload_key: str) -> str | None:
     if base == KEY_PREFIX:
         return ""
     return base.removeprefix(f"{KEY_PREFIX}-") if base.startswith(f"{KEY_PREFIX}-") else None
+
+
+def ports(manifest: object) -> set[int]:
+    """Return the ports that a workload's containers declare; none in what is no workload."""
+    if isinstance(manifest, Mapping):
+        own = paths.integer(manifest, "containerPort")
+        found = set() if own is None else {own}
+        return found.union(*(ports(v) for v in manifest.values()))
+    if isinstance(manifest, list):
+        return set().union(*(ports(v) for v in manifest))
+    return set()
 
 
 def object_metadata(site: Site, name: str) -> Manifest:

@@ -28,9 +28,9 @@ _GUARD_REASON = (
     " drain the cluster with a NoExecute taint. Mind that a refused delete is remembered: it is replayed as"
     " soon as the last of them has left."
 )
-# Whose pods may open connections into a team's namespace, beside its own: the gateway's proxies (Envoy
-# Gateway runs them in its own namespace, or in the Gateway's) and Prometheus. The API server sets
-# kubernetes.io/metadata.name on every namespace.
+# Whose pods may open connections into a team's namespace: the gateway's proxies (Envoy Gateway runs them in
+# its own namespace, or in the Gateway's) and Prometheus. Each replica opens its pods to each other itself
+# (gangs/wall.py). The API server sets kubernetes.io/metadata.name on every namespace.
 _ADMITTED = (c.ENVOY_NAMESPACE, c.SYSTEM_NAMESPACE, c.MONITORING_NAMESPACE)
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
@@ -212,7 +212,4 @@ def _remote(team: str) -> list[tuple[str, Manifest]]:
 
 
 def _sources() -> list[Manifest]:
-    # An empty pod selector is the policy's own namespace: gang peers, the endpoint picker, its probes.
-    own: Manifest = {"podSelector": {}}
-    others = [{"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: space}}} for space in _ADMITTED]
-    return [own, *others]
+    return [{"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: space}}} for space in _ADMITTED]

@@ -21,7 +21,7 @@ from modelplane.core import (
     specs,
 )
 from modelplane.core.builders import Target
-from modelplane.gangs import backends, claims, edge, phases, picker, picker_config, pods, workload
+from modelplane.gangs import backends, claims, edge, phases, picker, picker_config, pods, wall, workload
 from modelplane.gangs.workload import Workload
 from modelplane.kinds import replica_place, replica_references, replica_status
 from modelplane.kinds.replica_place import Place
@@ -65,17 +65,20 @@ def compose(inputs: Inputs) -> Plan:
     wanted = [
         *(wrap(x.key, x.manifest) for e, m in members for x in claims.claims(place.site, e, m)),
         *replica_references.resources(resolved, {k: wrap(k, m) for k, m in resolved.manifests.items()}),
+        wrap(wall.KEY, wall.policy(place.site)),
         *(_workload(wrap, r, gates[r.key]) for r in runs),
         *_edge(wrap, spec, port),
     ]
     former = _former(inputs, runs)
-    seen = replica_status.Seen(inputs, spec, place, runs, gates, former)
+    seen = replica_status.Seen(inputs, spec, place, runs, gates, former, port)
     return Plan(
         resources=wanted,
         status=replica_status.status(seen),
         conditions=[*replica_status.conditions(seen), resolved.condition],
         events=_events(runs),
         keep=resolved.keep | former | _parts(inputs, runs, former),
+        # Else the endpoint would go while what it points at serves.
+        ready=True if replica_status.former_serve(seen) else None,
     )
 
 
@@ -105,9 +108,9 @@ def _nowhere(inputs: Inputs, resolved: References, why: str) -> Plan:
 
 
 def _gates(place: Place, run: Workload, resolved: References) -> tuple[str, ...]:
-    """Return what must stand before the workload: pods without their claim or Secret only wait."""
+    """Return what must stand before the workload: pods only wait without a claim, a Secret or their peers."""
     copies = sorted({*resolved.manifests, *resolved.needs, *resolved.keep})
-    return (*workload.claim_keys(place.site, run.engines), *copies)
+    return (*workload.claim_keys(place.site, run.engines), *copies, wall.KEY)
 
 
 def _workload(wrap: _Wrap, run: Workload, gates: tuple[str, ...]) -> Desired | Waiting:

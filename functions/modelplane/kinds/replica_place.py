@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api.model_replica import ModelReplicaSpec
 from modelplane.core import Hold, Inputs, Manifest, Requirement, paths
+from modelplane.core import images as pull
 from modelplane.gangs import backends, env, images, workload
 from modelplane.gangs.images import EdgeImages
 from modelplane.gangs.site import CacheMount, Site
@@ -72,12 +73,19 @@ def read(inputs: Inputs, spec: ModelReplicaSpec, copied: Mapping[tuple[str, str]
     if not config:
         _stop(inputs, f"InferenceCluster {spec.cluster_name} has no status.providerConfigRef: wait for it")
     stack = _stack(inputs, spec, cluster)
-    pools = {
-        paths.text(pool, "name"): paths.text(pool, "fabric", "type") or c.FABRIC_NONE
-        for pool in paths.mappings(cluster, "spec", "nodePools")
-    }
+    pools = {paths.text(pool, "name"): pool for pool in paths.mappings(cluster, "spec", "nodePools")}
     mount, unknown = _cache(inputs, spec)
-    site = Site(inputs.name, inputs.namespace, stack, pools, mount, copied, spec.labels)
+    site = Site(
+        inputs.name,
+        inputs.namespace,
+        stack,
+        fabrics={name: paths.text(pool, "fabric", "type") or c.FABRIC_NONE for name, pool in pools.items()},
+        cache=mount,
+        copied=copied,
+        labels=spec.labels,
+        taints={name: _taints(pool) for name, pool in pools.items()},
+        pull_secrets=pull.pull_secrets(cluster),
+    )
     release = paths.text(cluster, "status", "stackRelease") or paths.text(cluster, "spec", "stackRelease")
     mirror = paths.text(cluster, "spec", "images", "mirror")
     return Place(
@@ -125,7 +133,14 @@ def _closed(inputs: Inputs, spec: ModelReplicaSpec, cluster: Manifest) -> str:
     return f"waiting for InferenceCluster {spec.cluster_name} to prepare namespace {space}"
 
 
-def _missing_pool(spec: ModelReplicaSpec, pools: Mapping[str, str]) -> str:
+def _taints(pool: Mapping[str, Any]) -> list[Manifest]:
+    return sorted(
+        ({k: str(v) for k, v in taint.items()} for taint in paths.mappings(pool, "taints")),
+        key=lambda taint: (taint.get("key", ""), taint.get("effect", "")),
+    )
+
+
+def _missing_pool(spec: ModelReplicaSpec, pools: Mapping[str, object]) -> str:
     wanted = sorted({m.node_pool_name for e in spec.engines for m in e.members} - pools.keys())
     if not wanted:
         return ""
@@ -139,7 +154,7 @@ def _cache(inputs: Inputs, spec: ModelReplicaSpec) -> tuple[CacheMount | None, s
     found = inputs.one(CACHE)
     claim = paths.text(found, "status", "claimName") or names.cache_claim(inputs.namespace, name)
     revision = paths.text(found, "status", "resolvedRevision") or _revision_in_use(inputs, claim)
-    mount = CacheMount(claim, revision)
+    mount = CacheMount(claim, revision, name)
     where = f"ModelCache {name} on cluster {spec.cluster_name}"
     if found is None:
         return mount, f"{where} has no ModelCacheReplica: let the cache select the cluster"

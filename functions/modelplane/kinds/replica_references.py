@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 from modelplane import contracts as c
 from modelplane import names
-from modelplane.core import Condition, Desired, Inputs, Manifest, Requirement, Waiting, paths
+from modelplane.core import (
+    Condition,
+    Desired,
+    Inputs,
+    InvalidSpecError,
+    Manifest,
+    Requirement,
+    Waiting,
+    paths,
+)
 from modelplane.gangs import references
 from modelplane.gangs.references import Use
 
@@ -24,6 +33,10 @@ _PREFIXES = {
     references.PULL_SECRET: "pullsecret",
     references.CONFIG_MAP: "configmap",
 }
+# It stands in every team's namespace on a cluster with a mirror, and a pod that mounts it could read it.
+_PLATFORMS = (
+    f"Secret {c.PULL_SECRET} on a serving cluster is the platform's: refer to one of your own by another name"
+)
 KEY_PREFIXES = tuple(f"{p}-" for p in _PREFIXES.values())
 _FIELDS = {
     references.SECRET: ("data",),
@@ -96,7 +109,11 @@ def requirements(composite: Manifest) -> Iterator[Requirement]:
 
 
 def resolve(inputs: Inputs, cluster: str) -> References:
-    """Return the copies, and which references are copied, left to the cluster or broken."""
+    """Return the copies, and which references are copied, left to the cluster or broken.
+
+    Raises:
+        InvalidSpecError: a pod would read a Secret on the cluster that is the platform's.
+    """
     found = _references(references.uses(inputs.spec))
     manifests: dict[str, Manifest] = {}
     needs: dict[str, str] = {}
@@ -108,6 +125,8 @@ def resolve(inputs: Inputs, cluster: str) -> References:
             if ref.key in inputs.observed:
                 copied[ref.kind, ref.name] = _copy_name(inputs, ref)
                 lost.append(ref)
+            elif (ref.kind, ref.name) == (references.SECRET, c.PULL_SECRET):
+                raise InvalidSpecError(c.MODEL_ACCEPTED, "spec.engines", _PLATFORMS)
             elif not ref.optional:
                 left.append(ref)
             continue

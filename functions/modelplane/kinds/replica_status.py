@@ -22,7 +22,17 @@ _QUOTE_LIMIT = 300
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a pass knows: inputs, what they were read into, workloads, their gates, and those of before."""
+    """What a pass knows.
+
+    Attributes:
+        inputs: as given.
+        spec: of the replica.
+        place: where it runs.
+        runs: its workloads.
+        gates: what each of them waits for, by key.
+        former: keys of workloads that stay until those serve.
+        port: where the pool sends requests.
+    """
 
     inputs: Inputs
     spec: ModelReplicaSpec
@@ -30,6 +40,7 @@ class Seen:
     runs: Sequence[Workload]
     gates: Mapping[str, Sequence[str]]
     former: frozenset[str]
+    port: int
 
 
 def status(seen: Seen) -> Manifest:
@@ -56,16 +67,31 @@ def conditions(seen: Seen) -> list[Condition]:
     accepted = all(seen.inputs.remote(r.key) for r in seen.runs)
     missing = [*waiting, *_edge_missing(seen.inputs)]
     message = "; ".join(missing)
+    serving = not missing or former_serve(seen)
     return [
         Condition(c.MODEL_ACCEPTED, True, REASON_ACCEPTED, _on_hold(seen))
         if accepted
         else Condition(c.MODEL_ACCEPTED, False, REASON_DEPLOYING, message),
-        Condition(c.MODEL_READY, True, REASON_SERVING)
-        if not missing
+        Condition(c.MODEL_READY, True, REASON_SERVING, f"being replaced: {message}" if missing else "")
+        if serving
         else Condition(
             c.MODEL_READY, False, REASON_STARTING if accepted else REASON_WAITING_FOR_MODEL, message
         ),
     ]
+
+
+def former_serve(seen: Seen) -> bool:
+    """Tell whether workloads of before answer for every engine whose new one does not serve yet."""
+    waiting = [e for r in seen.runs if not seen.inputs.is_ready(r.key) for e in r.engines]
+    serving = {workload.engine_of(key) for key in seen.former if _serves(seen, key)}
+    covered = all(e.name in serving or "" in serving for e in waiting)
+    return bool(waiting) and covered and not any(_edge_missing(seen.inputs))
+
+
+def _serves(seen: Seen, key: str) -> bool:
+    """Tell whether a workload of before is up, at the port where the pool sends requests now."""
+    manifest = paths.mapping(seen.inputs.observed[key], "spec", "forProvider", "manifest")
+    return seen.inputs.is_ready(key) and seen.port in workload.ports(manifest)
 
 
 def _on_hold(seen: Seen) -> str:
