@@ -1,0 +1,116 @@
+"""The kinds as a user finds them once the real core has turned our XRDs into APIs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from contract.xrds import APIS, load
+from controlplane.client import Client, condition
+from controlplane.control_plane import ControlPlane
+
+XRDS = {path.stem: load(path) for path in APIS}
+# What core adds to every kind; the words are core's.
+CORES_STATUS = ".status.conditions[?(@.type=='{}')].status"
+CORES_OWN = ("spec.crossplane", "status.crossplane", "status.conditions")
+
+
+def described(schema: dict[str, Any], path: str) -> Iterator[str]:
+    """The path of every field that has no description."""
+    for name, field in schema.get("properties", {}).items():
+        here = f"{path}.{name}".lstrip(".")
+        if here in CORES_OWN:
+            continue
+        # A reference to another schema stands alone in an allOf, the description beside it.
+        if not field.get("description"):
+            yield here
+        yield from described(field, here)
+    for below in ("items", "additionalProperties"):
+        if isinstance(schema.get(below), dict):
+            yield from described(schema[below], f"{path}[]")
+
+
+def schema_served(client: Client, group: str, kind: str) -> dict[str, Any]:
+    """The OpenAPI v3 schema that the API server publishes for the kind."""
+    published = client.raw(f"/openapi/v3/apis/{group}/v1alpha1")["components"]["schemas"]
+    for schema in published.values():
+        for found in schema.get("x-kubernetes-group-version-kind", ()):
+            if (found["group"], found["kind"]) == (group, kind):
+                return dict(schema)
+    raise AssertionError(f"{kind} is not in the document of {group}")
+
+
+@pytest.mark.parametrize("plural", XRDS)
+def test_core_derives_a_crd_that_the_api_server_establishes(client: Client, plural: str) -> None:
+    xrd = XRDS[plural]
+    name = xrd["metadata"]["name"]
+    established = client.get("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", name)
+    assert condition(established, "Established") == "True"
+    crd = client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+    assert crd is not None
+    assert condition(crd, "Established") == "True"
+    assert condition(crd, "NonStructuralSchema") == "Absent"
+    assert crd["spec"]["scope"] == xrd["spec"]["scope"]
+    asked, derived = xrd["spec"]["names"], crd["spec"]["names"]
+    assert {key: derived[key] for key in asked if key != "categories"} == {
+        key: value for key, value in asked.items() if key != "categories"
+    }
+    assert set(asked.get("categories", ())) <= set(derived["categories"])
+
+
+@pytest.mark.parametrize("plural", XRDS)
+def test_columns_and_scale_survive_core(client: Client, plural: str) -> None:
+    (asked,) = XRDS[plural]["spec"]["versions"]
+    crd = client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", XRDS[plural]["metadata"]["name"])
+    assert crd is not None
+    (derived,) = crd["spec"]["versions"]
+    columns = {(column["name"], column["jsonPath"]) for column in derived["additionalPrinterColumns"]}
+    assert {
+        (column["name"], column["jsonPath"]) for column in asked.get("additionalPrinterColumns", ())
+    } <= columns
+    assert {("SYNCED", CORES_STATUS.format("Synced")), ("READY", CORES_STATUS.format("Ready"))} <= columns
+    assert derived["subresources"].get("scale") == asked.get("subresources", {}).get("scale")
+
+
+@pytest.mark.parametrize("plural", XRDS)
+def test_every_field_is_explained(client: Client, plural: str) -> None:
+    spec = XRDS[plural]["spec"]
+    schema = schema_served(client, spec["group"], spec["names"]["kind"])
+    below = {name: schema["properties"][name] for name in ("spec", "status")}
+    assert list(described({"properties": below}, "")) == []
+
+
+def test_the_openapi_v2_document_is_whole(client: Client) -> None:
+    definitions = client.raw("/openapi/v2")["definitions"]
+    kinds = {
+        found["kind"]
+        for schema in definitions.values()
+        for found in schema.get("x-kubernetes-group-version-kind", ())
+        if found["group"].endswith("modelplane.ai")
+    }
+    # Lists are kinds of their own there.
+    assert {xrd["spec"]["names"]["kind"] for xrd in XRDS.values()} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("field", "says", "reason"),
+    [
+        ("inferenceclusters.spec.stack", "serving stack", "a field of ours"),
+        ("modeldeployments.spec.replicas", "DESCRIPTION", "the field that scale writes"),
+        ("modeldeployments.spec.crossplane", "DESCRIPTION", "what core adds is beside ours"),
+        ("md.spec.template.spec.engines", "engines", "by the short name"),
+    ],
+)
+def test_kubectl_explains(control_plane: ControlPlane, field: str, says: str, reason: str) -> None:
+    told = subprocess.run(
+        [str(control_plane.binaries.kubectl), "explain", field],
+        env={"KUBECONFIG": str(control_plane.server.kubeconfig), "HOME": str(control_plane.home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    assert says in told.stdout, reason
