@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -72,7 +71,6 @@ class ControlPlane:
         self._core = Core(self.binaries, self.server, self.client)
         self._core.init()
         self._core.start()
-        self.client.apply_files(third_party_crds())
         self._function = Function(self.server, self.client, self.registry)
         self._function.start()
         self.install_apis()
@@ -107,17 +105,13 @@ class ControlPlane:
                 name = composition["metadata"]["name"]
                 wait_for(f"{name} has a usable revision", lambda name=name: self._usable(name), seconds=60)
 
+    def install_providers(self, crds: Path) -> None:
+        """Apply the CRDs of providers and of what serving clusters run; nothing answers for them."""
+        files = sorted(crds.rglob("*.yaml"))
+        # Core has installed its own, of its own version.
+        self.client.apply_files(path for path in files if path.relative_to(crds).parts[0] != "crossplane")
+
     def _usable(self, composition: str) -> bool:
         labels = f"crossplane.io/composition-name={composition}"
         found = self.client.list("apiextensions.crossplane.io/v1", "CompositionRevision", labels)
         return any(condition(one, "ValidPipeline") == "True" for one in found)
-
-
-def third_party_crds() -> list[Path]:
-    """The CRDs that CRDS_DIR holds, less those the core installs itself; none where it names no folder."""
-    named = os.environ.get("CRDS_DIR", "")
-    if not named:
-        return []
-    return sorted(
-        path for path in Path(named).rglob("*.yaml") if path.relative_to(named).parts[0] != "crossplane"
-    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from controlplane.binaries import UnavailableError, find_or_build
 from controlplane.control_plane import ControlPlane
@@ -17,6 +19,10 @@ def main() -> int:
     begun = time.monotonic()
     try:
         with ControlPlane(find_or_build()) as running:
+            if crds := os.environ.get("CRDS_DIR"):
+                running.install_providers(Path(crds))
+            else:
+                say("CRDS_DIR names no folder: what is composed of providers' kinds is refused")
             say(f"up after {time.monotonic() - begun:.0f} s; logs below {running.server.logs}")
             say(f"export KUBECONFIG={running.server.kubeconfig}")
             signal.pause()
