@@ -16,18 +16,29 @@ import pytest
 from builders import replicas as r
 from modelplane.core import Manifest
 
-_REFERENCE = re.compile(r"\$(\$)?\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+# What stands between `$(` and the next `)` is the name, whatever it is; `$$` is one dollar; any other stays.
+_OPERATOR = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """Kubelet's expansion: `$$(X)` is a literal `$(X)`, an unknown name stays as written."""
+    """Expand as kubelet does (Kubernetes, third_party/forked/golang/expansion): an unknown name stays."""
+    return _OPERATOR.sub(lambda found: "$" if found[1] else known.get(found[2], found[0]), text)
 
-    def one(found: re.Match[str]) -> str:
-        if found[1]:
-            return found[0][1:]
-        return known.get(found[2], found[0])
 
-    return _REFERENCE.sub(one, text)
+@pytest.mark.parametrize(
+    ("text", "want", "reason"),
+    [
+        ("$(A)-$(B)", "1-$(B)", "an unknown name stays"),
+        ("$$(A)", "$(A)", "escaped"),
+        ("$$$(A)", "$1", "an escape, then a reference"),
+        ("$((A + 1))", "$((A + 1))", "arithmetic is an unknown name to kubelet"),
+        ("$$((A + 1))", "$((A + 1))", "and v0.4's guides escape it"),
+        ("$A ${A} $", "$A ${A} $", "the shell's own"),
+        ("$(A", "$(A", "never closed"),
+    ],
+)
+def test_the_played_expansion_is_kubelets(text: str, want: str, reason: str) -> None:
+    assert expand(text, {"A": "1"}) == want, reason
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,19 @@ def test_the_same_command_means_the_same_on_both_stacks(workers: int, copies: in
             "serve --rank 0 --head $(MODELPLANE_LEADER_ADDRESS)",
             "serve --rank $((GROVE_PCLQ_POD_INDEX + 1)) --head $(MODELPLANE_LEADER_ADDRESS)",
             "v0.4's rank by arithmetic in the worker's own shell",
+        ),
+        (
+            "Dynamo",
+            "serve --rank 0 --head $(MODELPLANE_LEADER_ADDRESS)",
+            "serve --rank $$((GROVE_PCLQ_POD_INDEX + 1)) --head $(MODELPLANE_LEADER_ADDRESS)",
+            "escaped as v0.4's guide escapes it",
+        ),
+        (
+            "Dynamo",
+            "serve --rank 0 --head $(GROVE_PCSG_NAME)-$(GROVE_PCSG_INDEX)-leader-0.$(GROVE_HEADLESS_SERVICE)",
+            "serve --rank $$((GROVE_PCLQ_POD_INDEX + 1)) "
+            "--head $(GROVE_PCSG_NAME)-$(GROVE_PCSG_INDEX)-leader-0.$(GROVE_HEADLESS_SERVICE)",
+            "the address spelled out by Grove's own names",
         ),
     ],
 )

@@ -190,6 +190,7 @@ def test_no_command_line_ever_raises(command: list[str], args: list[str]) -> Non
     spec = _spec(r.engine("main", r.member(engine=r.container(command=command, args=args))))
     assert 1 <= flags.engine_port(spec.engines[0]) <= 65535
     assert flags.block_size(spec) >= 1
+    assert flags.engine_type(spec.engines[0]) in ("vllm", "sglang", "trtllm-serve")
 
 
 def test_block_size_of_a_split_replica_is_the_decode_engines() -> None:

@@ -4,6 +4,7 @@ A guess by nature, taken only where the spec does not say: user text may be anyt
 and what cannot be read is as good as not said.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -47,13 +48,13 @@ def engine_type(engine: Engine) -> str:
     if said := engine.serving.template.metadata.labels.get(c.LLMD_ENGINE_LABEL):
         return said
     container = _engine_container(engine)
-    programs = {w.strip("\"'").rsplit("/", 1)[-1] for command in _commands(container) for w in command}
-    if TRTLLM in programs:
-        return TRTLLM
-    if SGLANG in programs or any(p.startswith(f"{SGLANG}.") for p in programs):
-        return SGLANG
-    if VLLM in programs or any(p.startswith(f"{VLLM}.") for p in programs):
-        return VLLM
+    for command in _commands(container):
+        # A module's package is as good as a program's name: `python3 -m sglang.launch_server`.
+        modules = (word for flag, word in itertools.pairwise(command) if flag == "-m")
+        for name in (_program(command), *modules):
+            word = name.strip("\"'").rsplit("/", 1)[-1].partition(".")[0]
+            if word in (VLLM, SGLANG, TRTLLM):
+                return word
     image = paths.text(container, "image").partition("@")[0].rsplit("/", 1)[-1].partition(":")[0]
     return SGLANG if SGLANG in image else VLLM
 
@@ -92,8 +93,11 @@ def _commands(container: Mapping[str, Any]) -> Iterator[list[str]]:
             continue
         for text in _COMMAND_END.split(word.replace("\\\n", " ")):
             words = _WORD.findall(text)
-            program = next((w for w in words if w != "exec" and not _ASSIGNMENT.match(w)), "")
-            if program.rsplit("/", 1)[-1] not in _NOT_ENGINES:
+            if _program(words).rsplit("/", 1)[-1] not in _NOT_ENGINES:
                 yield words
-    if own and own[0].rsplit("/", 1)[-1] not in _NOT_ENGINES:
+    if own and _program(own).rsplit("/", 1)[-1] not in _NOT_ENGINES:
         yield own
+
+
+def _program(words: list[str]) -> str:
+    return next((w for w in words if w != "exec" and not _ASSIGNMENT.match(w)), "")
