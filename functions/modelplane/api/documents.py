@@ -14,6 +14,9 @@ from modelplane.api.schema_report import show
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER, _MERGE = "tag:yaml.org,2002:int", "tag:yaml.org,2002:merge"
 _SUFFIXES = (".yaml", ".yml")
+# Aliases of aliases grow a few lines into more than any memory ("billion laughs"); the largest real CRD has
+# some 60,000 values.
+_MOST_VALUES = 2_000_000
 
 
 class DocumentError(ValueError):
@@ -131,9 +134,13 @@ class _Builder:
         self._loader, self._file = loader, file
         self._open: set[int] = set()
         self._flat: set[int] = set()
+        self._values = 0
 
     def value(self, node: Any) -> Any:
         """Give the value of a node; an alias into its own parent is refused, for it has no end."""
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise _error(self._file, node, f"aliases make more than {_MOST_VALUES} values of this document")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if id(node) in self._open:

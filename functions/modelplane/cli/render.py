@@ -1,5 +1,6 @@
 """`modelplane render`: what manifests become, before anything is applied."""
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -16,7 +17,20 @@ from modelplane.render.run import Rendering, composed, desired, rendering
 from modelplane.render.tree import Line
 from modelplane.sim.play import Pass, Unsettled
 
-_FILES = click.Path(path_type=Path)
+
+class _Files(click.Path):
+    """A path; an empty one, as an unset variable gives, is refused: it would mean the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("a path must not be empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FILES = _Files()
 _STYLE = {True: "green", False: "yellow", None: "dim"}
 
 
@@ -52,6 +66,13 @@ def render(
     except Unsettled as error:
         click.echo(f"render: {error}", err=True)
         sys.exit(1)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            # Whoever read us has had enough: nothing to say, and nobody to say it to.
+            raise
+        place = error.filename or out or "standard output"
+        click.echo(f"render: cannot write {place}: {(error.strerror or str(error)).lower()}", err=True)
+        sys.exit(1)
     sys.exit(1 if failed else 0)
 
 
@@ -82,7 +103,8 @@ def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
 
 def _failures(done: Pass) -> list[str]:
     failed = [f"{r.target}: {r.refused['']}" for r in done.reports if r.refused.get("")]
-    for line in failed:
+    warned = [f"{r.target}: {warning}" for r in done.reports for warning in r.warnings]
+    for line in [*failed, *warned]:
         click.echo(line, err=True)
     return failed
 
@@ -99,8 +121,8 @@ def _by_root(lines: list[Line]) -> dict[str, list[Line]]:
 def _print(console: Console, done: Pass, trees: dict[str, list[Line]]) -> None:
     console.print(Text(f"pass {done.number}", style="bold"))
     for tree in trees.values():
-        for line in tree:
-            console.print(Text(str(line), style=_STYLE[line.ready]))
+        lines = [Text(str(line), style=_STYLE[line.ready]) for line in tree]
+        console.print(Text("\n").join(lines))
 
 
 class _Writer:

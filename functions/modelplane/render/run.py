@@ -9,8 +9,8 @@ from modelplane.api import definitions
 from modelplane.core import Manifest, paths
 from modelplane.kinds.registry import KINDS
 from modelplane.render import adapter, collect, tree
-from modelplane.sim import prerequisites, rules
-from modelplane.sim.play import Pass, one_pass, play
+from modelplane.sim import prerequisites
+from modelplane.sim.play import Pass, composites, one_pass, play
 from modelplane.sim.reconcile import Admission, Function
 from modelplane.sim.world import Ref, World, ref
 
@@ -31,6 +31,9 @@ class Admitted:
         verdict = admit(manifest, old)
         self._last[ref(manifest)] = [*known[-1:], (manifest, old, verdict)]
         return verdict
+
+
+_SERVER_OWNED = {"uid", "generation", "deletionTimestamp"}
 
 
 @dataclass
@@ -74,37 +77,50 @@ def rendering(
     """
     documents = collect.read(roots)
     others = collect.read(required) if required else []
-    world = World.of([*prerequisites.objects(), *documents, *others])
+    world = World.of([*prerequisites.objects(), *others, *documents])
     if observed:
-        _adopt(world, [ref(d) for d in documents], collect.read(observed))
+        _adopt(world, [ref(d) for d in documents], collect.sources(observed))
     kinds = set(KINDS)
     if not recurse:
         # One call per given composite: what is only required is read, not reconciled.
         kinds = {(r.api_version, r.kind) for r in map(ref, documents)} & kinds
-    if not any(
-        (r.api_version, r.kind) in kinds and not rules.is_leaf(r.api_version, r.kind) for r in world.objects
-    ):
-        raise collect.InputError([f"{', '.join(map(str, roots))}: nothing here that Modelplane composes"])
+    if not composites(world, kinds):
+        known = ", ".join(sorted(kind for api, kind in KINDS if api == c.API))
+        raise collect.InputError(
+            [f"{', '.join(map(str, roots))}: nothing here that Modelplane composes: it composes {known}"]
+        )
     return Rendering(world, recurse, kinds=kinds)
 
 
-def _adopt(world: World, composites: Sequence[Ref], found: Sequence[Manifest]) -> None:
-    owners = {r.name: r for r in composites if (r.api_version, r.kind) in KINDS}
+def _adopt(world: World, rendered: Sequence[Ref], found: Sequence[collect.Source]) -> None:
+    candidates = [r for r in rendered if r[:2] in KINDS]
     faults = []
-    for manifest in found:
-        key = paths.text(manifest, "metadata", "annotations", c.RESOURCE_NAME_ANNOTATION)
-        owner = paths.labels(manifest).get(c.COMPOSITE_LABEL) or (
-            next(iter(owners)) if len(owners) == 1 else ""
-        )
-        if not key or owner not in owners:
-            faults.append(
-                f"{ref(manifest)}: observed objects need the annotation {c.RESOURCE_NAME_ANNOTATION} and the "
-                f"label {c.COMPOSITE_LABEL} naming a composite that is rendered"
-            )
-            continue
-        world.adopt(owners[str(owner)], key, world.apply(manifest))
+    for source in found:
+        key = paths.text(source.body, "metadata", "annotations", c.RESOURCE_NAME_ANNOTATION)
+        wanted = paths.text(source.body, "metadata", "labels", c.COMPOSITE_LABEL)
+        fits = _owners(source.body, [r for r in candidates if wanted in ("", r.name)])
+        if not key:
+            path = f'metadata.annotations["{c.RESOURCE_NAME_ANNOTATION}"]'
+            faults.append(source.fault(path, "is required: the key the object is composed under"))
+        elif len(fits) != 1:
+            names = ", ".join(map(str, candidates))
+            said = f'"{wanted}" is none of them' if wanted and not fits else "must name one of them"
+            path = f'metadata.labels["{c.COMPOSITE_LABEL}"]'
+            faults.append(source.fault(path, f"{said}: rendered are {names}"))
+        else:
+            world.adopt(fits[0], key, world.apply(source.body))
     if faults:
         raise collect.InputError(faults)
+
+
+def _owners(observed: Manifest, candidates: Sequence[Ref]) -> list[Ref]:
+    """Return who of the candidates can have composed an object: whom it calls its controller, if anybody."""
+    found = [
+        (paths.text(o, "apiVersion"), paths.text(o, "kind"))
+        for o in paths.mappings(observed, "metadata", "ownerReferences")
+        if o.get("controller")
+    ]
+    return [r for r in candidates if not found or r[:2] in found]
 
 
 def admit(manifest: Manifest, old: Manifest | None) -> tuple[Manifest, Sequence[str]]:
@@ -128,5 +144,5 @@ def composed(done: Pass, children: Mapping[Ref, Mapping[str, Ref]]) -> list[Mani
 
 def desired(manifest: Manifest) -> Manifest:
     """Return the part of an object that a composer asked for."""
-    metadata = {k: v for k, v in manifest["metadata"].items() if k not in ("uid", "generation")}
+    metadata = {k: v for k, v in manifest["metadata"].items() if k not in _SERVER_OWNED}
     return {**{k: v for k, v in manifest.items() if k != "status"}, "metadata": metadata}

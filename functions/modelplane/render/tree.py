@@ -9,8 +9,6 @@ from modelplane.sim.play import Pass
 from modelplane.sim.reconcile import Report
 from modelplane.sim.world import Ref, ref
 
-_CORE_CONDITIONS = {"Ready", "Synced"}
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -102,14 +100,16 @@ def _composite_state(obj: Manifest, report: Report) -> tuple[bool, str]:
         return False, why
     if paths.is_true(obj, "Ready"):
         return True, ""
-    for found in paths.mappings(obj, "status", "conditions"):
-        if found.get("type") not in _CORE_CONDITIONS and found.get("status") != "True":
-            message = paths.text(found, "message")
-            return False, f"{found.get('type')} {found.get('reason')}{f': {message}' if message else ''}"
+    # In the order the kind states them: what comes first is what the others wait for.
+    for ours in report.answer.conditions if report.answer else ():
+        if ours.status is not True:
+            return False, f"{ours.type} {ours.reason}{_because(ours.message)}"
     return False, paths.text(paths.condition(obj, "Ready"), "message")
 
 
 def _leaf_state(obj: Manifest) -> tuple[bool, str]:
+    if paths.text(obj, "metadata", "deletionTimestamp"):
+        return False, f"being deleted{_because(paths.text(paths.condition(obj, 'Synced'), 'message'))}"
     synced = paths.condition(obj, "Synced")
     if synced.get("status") == "False":
         return False, paths.text(synced, "message")
@@ -117,3 +117,7 @@ def _leaf_state(obj: Manifest) -> tuple[bool, str]:
     if ready.get("status") == "False":
         return False, paths.text(ready, "message") or paths.text(ready, "reason")
     return True, ""
+
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""
