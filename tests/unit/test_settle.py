@@ -207,6 +207,22 @@ def test_a_kept_resource_is_judged_by_its_own_ready_condition(
     assert state(answer(Plan(keep_all=True), {"a": observed})) == {"a": want}, reason
 
 
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [({}, "nothing left of it"), ({**thing("b"), "kind": None}, "a kind that cannot be read")],
+)
+def test_the_teardown_order_of_an_unreadable_kept_resource_stays_as_it_was(
+    seen: Manifest, reason: str
+) -> None:
+    plan = Plan([desired("a", outlives=("b",)), Waiting("b", "a value")])
+    held = usage(thing("a"), thing("b"))
+    found = answer(plan, {"a": thing("a"), "b": seen, "usage-a-by-b": held})
+    assert found.resources["usage-a-by-b"].manifest["spec"] == held["spec"], reason
+    assert "usage-a-by-b" not in answer(plan, {"a": thing("a"), "b": seen}).resources, (
+        "none can be made of it"
+    )
+
+
 def test_every_condition_of_the_kind_is_given_in_its_order() -> None:
     found = answer(Plan(conditions=[Condition("Sent", True, "Sent", "to all")]))
     assert found.conditions == [

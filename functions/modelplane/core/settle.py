@@ -92,9 +92,11 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
         elif isinstance(resource, Desired):
             desired.append(resource)
     kept = _kept(plan, inputs)
-    desired += _usages(inputs, desired, kept)
+    orders, unclear = _usages(inputs, desired, kept)
+    desired += orders
     emitted = {r.key: Composed(r.manifest, r.ready.holds(inputs.observed.get(r.key))) for r in desired}
-    for key in [*kept, *usages.standing(inputs.observed, kept.values(), _manifests(desired, kept).values())]:
+    standing = usages.standing(inputs.observed, kept.values(), _manifests(desired, kept).values())
+    for key in [*kept, *unclear, *standing]:
         seen = inputs.observed[key]
         emitted.setdefault(key, Composed(keep.kept(seen), _kept_ready(seen)))
     return Answer(
@@ -131,16 +133,23 @@ def _manifests(desired: Sequence[Desired], kept: Mapping[str, Manifest]) -> dict
     return {**kept, **{r.key: r.manifest for r in desired}}
 
 
-def _usages(inputs: Inputs, desired: Sequence[Desired], kept: Mapping[str, Manifest]) -> list[Desired]:
-    """One Usage per edge whose both ends are composed: a Usage by something absent errors for ever."""
+def _usages(
+    inputs: Inputs, desired: Sequence[Desired], kept: Mapping[str, Manifest]
+) -> tuple[list[Desired], list[str]]:
+    """One Usage per edge whose both ends are composed: a Usage by something absent errors for ever.
+
+    Also the keys of Usages to keep as observed: what is kept may be unreadable, and then has no new one.
+    """
     manifests = _manifests(desired, kept)
-    found = [
-        usages.usage(inputs.name, inputs.namespace, edge, manifests)
-        for edge in usages.edges(desired, manifests, inputs.namespace)
-    ]
+    found, unclear = [], []
+    for edge in usages.edges(desired, manifests, inputs.namespace):
+        if all(usages.identified(manifests[key]) for key in edge):
+            found.append(usages.usage(inputs.name, inputs.namespace, edge, manifests))
+        elif (key := usages.usage_key(edge)) in inputs.observed:
+            unclear.append(key)
     if taken := {u.key for u in found} & {r.key for r in desired}:
         raise PlanError(f"{', '.join(sorted(taken))} is the key of a Usage: the plan may not use it")
-    return found
+    return found, unclear
 
 
 def _kept_ready(observed: Mapping[str, Any]) -> bool:

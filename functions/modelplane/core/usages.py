@@ -89,7 +89,10 @@ def standing(
     What is kept is known as an object only, without its declared edges. So its Usages stay as long as both of
     their ends do: else whatever is kept would have no teardown order for just as long.
     """
-    held, there = {_end(m) for m in kept}, {_end(m) for m in stays}
+    held = {_end(m) for m in kept}
+    if not held:
+        return []
+    there = {_end(m) for m in stays}
     return [
         key
         for key, manifest in observed.items()
@@ -97,6 +100,11 @@ def standing(
         and (ends := _ends(manifest)) <= there
         and ends & held
     ]
+
+
+def identified(manifest: Mapping[str, Any]) -> bool:
+    """Tell whether a Usage can name the object; one that is only kept may be unreadable."""
+    return all(_end(manifest))
 
 
 def _end(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
