@@ -207,6 +207,34 @@ ROWS = [
         MD,
         {f"{POD}.spec.volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}]},
     ),
+    *[
+        Row(
+            f"{source} reads or runs on the node, which other teams share",
+            plural,
+            {f"{pod}.spec.volumes": [{"name": "host", source: block}]},
+            "reach into the node",
+        )
+        for plural, pod in ((MD, POD), (MR, "engines.0.members.0.template"))
+        for source, block in (
+            ("hostPath", {"path": "/etc"}),
+            ("hostPath", {}),
+            ("flexVolume", {"driver": "example.org/own"}),
+            ("gitRepo", {"repository": "https://example.org/r.git"}),
+        )
+    ],
+    *[
+        Row(
+            f"{source} stays inside the pod's own world",
+            MD,
+            {f"{POD}.spec.volumes": [{"name": "v", source: block}]},
+        )
+        for source, block in (
+            ("image", {"reference": "example.org/weights:1"}),
+            ("csi", {"driver": "secrets-store.csi.k8s.io"}),
+            ("ephemeral", {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}}),
+            ("projected", {"sources": [{"configMap": {"name": "a"}}]}),
+        )
+    ],
     Row(
         "our volumes keep their names",
         MD,
