@@ -183,7 +183,6 @@ ENV_GANG_SIZE: Final = "MODELPLANE_GANG_SIZE"
 ENV_RESERVED_PREFIX: Final = "MODELPLANE_"
 ENV_HF_CACHE: Final = "HF_HUB_CACHE"
 ENV_HF_TOKEN: Final = "HF_TOKEN"
-ENV_STAGING_REPO: Final = "STAGING_REPO"
 # Between a staging Job and what runs in it (modelplane.staging spells them out: it is alone over there).
 ENV_STAGING_ROOT: Final = "STAGING_ROOT"
 ENV_STAGING_SOURCE: Final = "STAGING_SOURCE"

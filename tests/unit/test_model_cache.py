@@ -13,9 +13,10 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.api import definitions
 from modelplane.core import Answer
-from modelplane.kinds import model_cache
+from modelplane.kinds import cache_users, model_cache
 
 KIND = model_cache.KIND
+GUARD = cache_users.GUARD
 COLD = {"climate": "cold"}
 
 
@@ -128,6 +129,74 @@ def test_weights_go_when_an_owner_says_so(
     assert answer.ready is False, reason
 
 
+def mounting(name: str = "heron-1", to: str = "north", cache: str = "osprey-weights") -> p.Manifest:
+    """A replica of the team's that mounts a cache."""
+    found = p.on_cluster(name=name, to=to)
+    found["metadata"]["labels"][c.DEPLOYMENT_LABEL] = name.rpartition("-")[0]
+    found["spec"]["modelCacheRef"] = {"name": cache}
+    return found
+
+
+def test_weights_that_engines_mount_stay_whatever_the_selector_says() -> None:
+    warm = p.model_cache(selector={"climate": "warm"})
+    answer = compose(warm, north(), mounting(), observed=placed(phase="Ready"))
+    assert set(answer.resources) == {"cache-north", GUARD}
+    assert "ModelReplica heron-1 (ModelDeployment heron)" in answer.status["clusters"][0]["message"]
+    elsewhere = compose(warm, north(), mounting(to="south"), observed=placed(phase="Ready"))
+    assert set(elsewhere.resources) == {GUARD}
+
+
+USERS: list[tuple[str, list[p.Manifest], bool]] = [
+    ("a replica mounts it", [mounting()], True),
+    ("a replica mounts another cache", [mounting(cache="other")], False),
+    ("a replica mounts nothing", [p.on_cluster()], False),
+    ("another team's replica names a cache alike", [{**mounting(), "metadata": {"namespace": "zoo"}}], False),
+    ("junk for a reference", [{**p.on_cluster(), "spec": {"modelCacheRef": "x"}}], False),
+]
+
+
+@pytest.mark.parametrize(("reason", "replicas", "used"), USERS, ids=[u[0] for u in USERS])
+def test_a_cache_in_use_refuses_its_deletion_and_says_whose(
+    reason: str, replicas: list[p.Manifest], used: bool, crds: Path
+) -> None:
+    answer = compose(p.model_cache(), north(), *replicas)
+    assert (GUARD in answer.resources) is used, reason
+    if used:
+        usage = answer.resources[GUARD].manifest
+        assert judges.problems(usage, crds) == []
+        assert usage["metadata"]["namespace"] == "lab"
+        assert usage["spec"]["of"] == {
+            "apiVersion": c.API,
+            "kind": "ModelCache",
+            "resourceRef": {"name": "osprey-weights"},
+        }
+        assert "ModelReplica heron-1 (ModelDeployment heron)" in usage["spec"]["reason"]
+        assert "replayed" in usage["spec"]["reason"], "C64: a refused delete comes back, and that is said"
+
+
+def test_one_empty_look_takes_no_guard_away() -> None:
+    observed = placed(phase="Ready")
+    first = compose(p.model_cache(), north(), mounting(), observed=observed)
+    observed[GUARD] = first.resources[GUARD].manifest
+    marked = compose(p.model_cache(), north(), observed=observed)
+    assert "heron-1" in marked.resources[GUARD].manifest["spec"]["reason"]
+    observed[GUARD] = marked.resources[GUARD].manifest
+    assert GUARD not in compose(p.model_cache(), north(), observed=observed).resources
+    back = compose(p.model_cache(), north(), mounting(), observed=observed)
+    assert "annotations" not in back.resources[GUARD].manifest["metadata"]
+
+
+def test_many_users_are_counted_and_not_all_named() -> None:
+    answer = compose(p.model_cache(), north(), *(mounting(f"heron-{i}") for i in range(40)))
+    assert "and 35 more" in answer.resources[GUARD].manifest["spec"]["reason"]
+
+
+def test_a_claim_of_the_teams_own_needs_no_storage_class() -> None:
+    source = {"source": "PersistentVolumeClaim", "persistentVolumeClaim": {"claimName": "w"}}
+    bare = north(status={"cache": None})
+    assert set(compose(p.model_cache(huggingFace=None, **source), bare).resources) == {"cache-north"}
+
+
 def test_an_edited_selector_that_still_matches_is_recorded() -> None:
     wider = p.model_cache(selector={})
     child = compose(wider, north(), observed=placed(phase="Ready")).resources["cache-north"].manifest
@@ -171,12 +240,6 @@ VERDICTS: list[tuple[str, list[dict[str, Any]], tuple[bool, str], str]] = [
         (False, "AuthSecretMissing"),
         "0/2",
     ),
-    (
-        "a source nobody stages",
-        [{"phase": "Pending", "why": "SourceNotSupported"}, {}],
-        (False, "SourceNotSupported"),
-        "0/2",
-    ),
     ("junk instead of a phase", [{"phase": 3}, {"phase": "Gone"}], (False, "Hydrating"), "0/2"),
 ]
 
@@ -199,7 +262,7 @@ def test_the_cache_is_as_ready_as_its_replicas_say(
     answer = compose(p.model_cache(), *clusters, observed=observed)
     assert p.condition(answer, c.ARTIFACT_READY)[:2] == wanted, reason
     assert answer.status["summary"] == {"ready": summary}, reason
-    assert answer.ready is (None if wanted[0] else False), reason
+    assert answer.ready is wanted[0], reason
 
 
 def test_a_phase_the_replica_does_not_tell_is_the_one_told_last() -> None:

@@ -15,10 +15,22 @@ from modelplane import names
 from modelplane.api import definitions
 from modelplane.core import Answer, paths
 from modelplane.kinds import cache_staging, model_cache_replica
-from modelplane.kinds.cache_staging import Artifact
+from modelplane.kinds.cache_sources import Artifact
 
 KIND = model_cache_replica.KIND
-JOB = f"staging-{Artifact('example-org/mid-14b', '').id}"
+GIB = 1024**3
+
+
+def hub(revision: str = "") -> Artifact:
+    return Artifact(c.HUGGING_FACE, "example-org/mid-14b", revision)
+
+
+def support(what: Artifact) -> set[str]:
+    return {f"{part}-{what.id}" for part in ("program", "report", "account", "role", "binding")}
+
+
+JOB, REPORT = f"staging-{hub().id}", f"report-{hub().id}"
+SUPPORT = support(hub())
 TOKEN = {"authSecret": {"name": "hub", "key": "tok"}}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -44,6 +56,17 @@ def job(seen: p.Manifest, ended: str = "", message: str = "") -> p.Manifest:
     return found
 
 
+def report(seen: p.Manifest, what: Artifact | None = None, **data: str) -> p.Manifest:
+    found = p.reported(seen, ready=data.get("state") == "Staged")
+    found["status"]["atProvider"]["manifest"]["data"] = {"id": (what or hub()).id, **data}
+    return found
+
+
+def staged(seen: p.Manifest, what: Artifact | None = None, revision: str = COMMIT) -> p.Manifest:
+    size = str(40 * GIB)
+    return report(seen, what, state="Staged", revision=revision, bytesDone=size, bytesTotal=size)
+
+
 def hydrating(composite: p.Manifest | None = None, *objects: p.Manifest) -> dict[str, p.Manifest]:
     """Volume bound, token copied, Job running."""
     composite = composite or p.cache_replica()
@@ -59,7 +82,7 @@ def hydrating(composite: p.Manifest | None = None, *objects: p.Manifest) -> dict
 
 def test_a_prepared_cluster_gets_the_volume_and_the_job_in_the_teams_namespace() -> None:
     answer = compose(p.cache_replica())
-    assert set(answer.resources) == {"volume", JOB}
+    assert set(answer.resources) == {"volume", *SUPPORT}
     for found in answer.resources.values():
         assert found.manifest["metadata"]["namespace"] == "lab", "copied Secrets stay with their team"
         assert found.manifest["spec"]["providerConfigRef"] == {
@@ -79,7 +102,9 @@ def test_a_prepared_cluster_gets_the_volume_and_the_job_in_the_teams_namespace()
     assert answer.status["namespace"] == names.team_namespace("lab")
     assert answer.status["phase"] == "Pending"
     # Not after the volume: a class that binds at the first consumer would never bind.
-    assert dict(answer.held_back) == {}
+    assert set(answer.held_back) == {JOB}
+    assert "volume" not in answer.held_back[JOB]
+    assert set(hydrating()) == {"volume", *SUPPORT, JOB}
 
 
 GATES: list[tuple[str, p.Manifest, str]] = [
@@ -96,9 +121,10 @@ def test_nothing_is_created_before_the_cluster_is_prepared(
 ) -> None:
     answer = compose(p.cache_replica(), cluster)
     assert dict(answer.resources) == {}, reason
-    assert set(answer.held_back) == {"volume", JOB}, reason
+    assert set(answer.held_back) == {"volume", JOB, *SUPPORT}, reason
     status, found, message = p.condition(answer, c.ARTIFACT_READY)
-    assert (status, found) == (False, "WaitingForCluster"), reason
+    wanted = "NoStorageClass" if "class" in reason else "WaitingForCluster"
+    assert (status, found) == (False, wanted), reason
     assert says in message, reason
     assert answer.status["phase"] == "Pending", reason
     assert answer.status["message"] == message, reason
@@ -137,24 +163,27 @@ def test_a_junk_object_is_still_desired_while_the_cluster_is_there_and_when_it_i
             assert set(answer.resources) == set(observed), (key, bool(objects))
 
 
-def test_a_cache_hydrates_then_settles_and_drops_job_and_token() -> None:
-    """C63: the Job goes once it is not needed, by its own time to live, and readiness is remembered."""
-    composite, objects = (
-        p.cache_replica(revision=COMMIT, **TOKEN),
-        (p.ready_cluster(), p.secret(tok="czNjcg==")),
-    )
-    key = f"staging-{Artifact('example-org/mid-14b', COMMIT).id}"
+def test_a_cache_hydrates_then_settles_and_only_the_volume_stays() -> None:
+    """C63: the Job goes once it is not needed, by its own time to live, and readiness is remembered.
+
+    C44: so does the token's copy.
+    """
+    composite, objects = p.cache_replica(**TOKEN), (p.ready_cluster(), p.secret(tok="czNjcg=="))
     observed = hydrating(composite, *objects)
-    assert set(observed) == {"volume", "auth", key}
+    assert set(observed) == {"volume", "auth", JOB, *SUPPORT}
     running = compose(composite, *objects, observed=observed)
     assert running.status["phase"] == "Hydrating"
     assert p.condition(running, c.ARTIFACT_READY)[:2] == (False, "Hydrating")
-    observed[key] = job(observed[key], "Complete")
+    observed[JOB] = job(observed[JOB], "Complete")
+    unread = compose(composite, *objects, observed=observed)
+    assert unread.status["phase"] == "Hydrating", "only the report says what the branch was resolved to"
+    observed[REPORT] = staged(observed[REPORT])
     done = compose(composite, *objects, observed=observed)
-    assert set(done.resources) == {"volume", "auth", key}, "kept until it is on record"
+    assert set(done.resources) == set(observed), "kept until it is on record"
     assert done.status["phase"] == "Ready"
-    assert done.status["artifact"] == f"example-org/mid-14b@{COMMIT}"
+    assert done.status["artifact"] == "example-org/mid-14b"
     assert done.status["resolvedRevision"] == COMMIT
+    assert done.status["bytesDone"] == done.status["bytesTotal"] == 40 * GIB
     assert p.condition(done, c.ARTIFACT_READY)[:2] == (True, "Staged")
     recorded = {**composite, "status": dict(done.status)}
     after = compose(recorded, *objects, observed=observed)
@@ -162,16 +191,89 @@ def test_a_cache_hydrates_then_settles_and_drops_job_and_token() -> None:
     assert after.resources["volume"].ready is True
     assert after.ready is None
     assert after.status == done.status
-    spec = observed[key]["spec"]
+    spec = observed[JOB]["spec"]
     assert "Delete" not in spec["managementPolicies"]
-    assert p.remote(observed[key])["spec"]["ttlSecondsAfterFinished"] <= 600
+    assert p.remote(observed[JOB])["spec"]["ttlSecondsAfterFinished"] <= 600
     assert "managementPolicies" not in observed["auth"]["spec"], "the copy goes with its Object"
+
+
+PROGRESS: list[tuple[str, dict[str, str], str, dict[str, int]]] = [
+    ("nothing said yet", {}, "copies example-org/mid-14b", {}),
+    (
+        "on its way",
+        {"state": "Running", "bytesDone": str(10 * GIB), "bytesTotal": str(40 * GIB)},
+        "10.0 of 40.0 GiB",
+        {"bytesDone": 10 * GIB, "bytesTotal": 40 * GIB},
+    ),
+    ("the total is not known", {"state": "Running", "bytesDone": "0"}, "copies", {"bytesDone": 0}),
+    (
+        "a try failed, another runs",
+        {"state": "Failed", "reason": "Unreachable", "message": "the hub did not answer"},
+        "the last try failed: the hub did not answer",
+        {},
+    ),
+    ("junk for numbers", {"bytesDone": "-1", "bytesTotal": "9" * 40}, "copies", {}),
+    ("another run's words", {"id": "other", "bytesDone": "7"}, "copies", {}),
+    ("a revision that is none", {"state": "Running", "revision": "$(id)"}, "copies", {}),
+]
+
+
+@pytest.mark.parametrize(("reason", "data", "says", "figures"), PROGRESS, ids=[x[0] for x in PROGRESS])
+def test_what_the_run_reports_is_told(
+    reason: str, data: dict[str, str], says: str, figures: dict[str, int]
+) -> None:
+    observed = hydrating()
+    observed[REPORT] = report(observed[REPORT], **data)
+    answer = compose(p.cache_replica(), observed=observed)
+    status, found, message = p.condition(answer, c.ARTIFACT_READY)
+    assert (status, found) == (False, "Hydrating"), reason
+    assert says in message, reason
+    assert {k: v for k, v in answer.status.items() if k.startswith("bytes")} == figures, reason
+    assert "resolvedRevision" not in answer.status, reason
+
+
+ENDED: list[tuple[str, dict[str, str], str, str]] = [
+    (
+        "no space",
+        {"state": "Failed", "reason": "NoSpace", "message": "raise sizeGiB"},
+        "NoSpace",
+        "raise sizeGiB",
+    ),
+    (
+        "the token is refused",
+        {"state": "Failed", "reason": "Unauthorized", "message": "the hub refuses the token"},
+        "Unauthorized",
+        "refuses the token",
+    ),
+    ("a reason nobody knows", {"state": "Failed", "reason": "Pwned", "message": "x"}, "Failed", "x"),
+    ("no report at all", {}, "Failed", "exit code 2"),
+    ("text with control characters", {"state": "Failed", "message": "a\x1b[31m\nb"}, "Failed", "a [31m b"),
+    ("a very long text", {"state": "Failed", "message": "x" * 10_000}, "Failed", "x" * 256),
+]
+
+
+@pytest.mark.parametrize(("reason", "data", "wanted", "says"), ENDED, ids=[x[0] for x in ENDED])
+def test_a_failed_job_says_why_in_its_own_words(
+    reason: str, data: dict[str, str], wanted: str, says: str
+) -> None:
+    observed = hydrating()
+    observed[JOB] = job(observed[JOB], "Failed", "exit code 2")
+    observed[REPORT] = report(observed[REPORT], **data)
+    answer = compose(p.cache_replica(), observed=observed)
+    status, found, message = p.condition(answer, c.ARTIFACT_READY)
+    assert (status, found) == (False, wanted), reason
+    assert says in message, reason
+    assert len(message) < 600, reason
+    assert answer.status["phase"] == "Failed", reason
+    assert [e.warning for e in answer.events] == [True], reason
+    assert set(answer.resources) == set(observed), reason
 
 
 def test_the_token_is_one_key_copied_as_it_is_and_the_job_waits_for_it() -> None:
     objects = (p.ready_cluster(), p.secret(tok="czNjcg==", other="eA=="))
     first = compose(p.cache_replica(**TOKEN), *objects)
-    assert set(first.resources) == {"volume", "auth"}
+    assert set(first.resources) == {"volume", "auth", *SUPPORT}
+    assert JOB not in first.resources, "it waits for what it refers to"
     copied = p.remote(first.resources["auth"].manifest)
     assert copied["data"] == {"HF_TOKEN": "czNjcg=="}
     container = _container(hydrating(p.cache_replica(**TOKEN), *objects)[JOB])
@@ -203,7 +305,7 @@ def test_a_missing_token_stages_nothing_and_names_secret_and_key(
     assert [e.warning for e in answer.events] == [True], reason
     running = hydrating(p.cache_replica(**TOKEN), p.ready_cluster(), p.secret(tok="eA=="))
     kept = compose(p.cache_replica(**TOKEN), p.ready_cluster(), *secrets, observed=running)
-    assert set(kept.resources) == {"volume", "auth", JOB}, reason
+    assert set(kept.resources) == {"volume", "auth", JOB, *SUPPORT}, reason
 
 
 def test_a_token_that_goes_after_staging_is_no_matter() -> None:
@@ -219,15 +321,16 @@ def test_a_changed_revision_is_staged_beside_the_old_which_stays_on_record() -> 
     composite = p.cache_replica(status=status, revision="v2")
     observed = {"volume": hydrating()["volume"]}
     answer = compose(composite, observed=observed)
-    key = f"staging-{Artifact('example-org/mid-14b', 'v2').id}"
-    assert set(answer.resources) == {"volume", key}
+    what = hub("v2")
+    assert set(answer.resources) == {"volume", *support(what)}
     assert answer.status["phase"] == "Hydrating"
     assert answer.status["artifact"] == status["artifact"]
     assert answer.status["resolvedRevision"] == COMMIT
-    observed[key] = job(answer.resources[key].manifest, "Complete")
+    key = f"report-{what.id}"
+    observed[key] = staged(answer.resources[key].manifest, what, "f" * 40)
     done = compose(composite, observed=observed)
     assert done.status["artifact"] == "example-org/mid-14b@v2"
-    assert "resolvedRevision" not in done.status, "a tag may move; the Job cannot tell what it was"
+    assert done.status["resolvedRevision"] == "f" * 40, "what the tag meant when it was staged"
 
 
 LATCH: list[tuple[str, str, str]] = [
@@ -244,7 +347,7 @@ def test_readiness_is_remembered_as_long_as_the_volume_is_there(reason: str, pha
     observed = {"volume": volume(hydrating()["volume"], phase)}
     answer = compose(composite, observed=observed)
     assert answer.status["phase"] == wanted, reason
-    assert (JOB in answer.resources) is (wanted != "Ready"), reason
+    assert (REPORT in answer.resources) is (wanted != "Ready"), reason
 
 
 def test_a_failed_job_says_why_and_is_followed_by_the_current_image() -> None:
@@ -280,16 +383,29 @@ def test_user_text_reaches_the_job_as_data_only() -> None:
     container = _container(found[key])
     assert container["command"] == _container(hydrating()[JOB])["command"]
     env = {x["name"]: x.get("value") for x in container["env"]}
-    for name in (c.ENV_STAGING_REPO, c.ENV_STAGING_REVISION):
+    for name in (c.ENV_STAGING_LOCATION, c.ENV_STAGING_REVISION):
         assert _expanded(env[name], env) == evil
-    assert not {"sh", "bash", "/bin/sh"} & set(container["command"])
-    assert "pip" not in container["command"][2]
+    assert container["command"] == ["python3", "-m", "modelplane.staging.main"]
 
 
 def test_the_job_runs_as_nobody_in_particular_and_holds_nothing_it_does_not_need() -> None:
     pod = p.remote(hydrating()[JOB])["spec"]["template"]["spec"]
     container = pod["containers"][0]
-    assert pod["automountServiceAccountToken"] is False
+    found = hydrating()
+    role = p.remote(found[f"role-{hub().id}"])
+    assert role["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [p.remote(found[REPORT])["metadata"]["name"]],
+            "verbs": ["patch"],
+        }
+    ]
+    assert p.remote(found[f"binding-{hub().id}"])["subjects"][0]["name"] == pod["serviceAccountName"]
+    assert "data" not in p.remote(found[REPORT]), "what the run writes there is not ours to take back"
+    assert p.remote(found[f"program-{hub().id}"])["metadata"]["name"] != role["metadata"]["name"], (
+        "nobody may change what runs"
+    )
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container["securityContext"] == {
@@ -304,24 +420,11 @@ def test_the_staging_image_follows_release_and_mirror_of_the_cluster() -> None:
     plain = cache_staging.image("", "")
     assert cache_staging.image("2026.12", "") == plain
     assert cache_staging.image("of-the-future", "") == plain
-    mirrored = _container(
-        compose(p.cache_replica(), p.ready_cluster(images={"mirror": "r.example.org/m"}))
-        .resources[JOB]
-        .manifest
-    )["image"]
+    cluster = p.ready_cluster(images={"mirror": "r.example.org/m", "pullSecretRef": {"name": "x"}})
+    pod = p.remote(hydrating(p.cache_replica(), cluster)[JOB])["spec"]["template"]["spec"]
+    mirrored = pod["containers"][0]["image"]
+    assert pod["imagePullSecrets"] == [{"name": c.PULL_SECRET}]
     assert mirrored == f"r.example.org/m/{plain.partition('/')[2]}"
-
-
-@pytest.mark.parametrize("source", ["Bucket", "OCI", "PersistentVolumeClaim"])
-def test_a_source_this_release_does_not_stage_says_so_and_keeps_what_runs(source: str) -> None:
-    composite = p.cache_replica()
-    composite["spec"]["source"] = source
-    answer = compose(composite)
-    assert dict(answer.resources) == {}
-    assert p.condition(answer, c.ARTIFACT_READY)[:2] == (False, "SourceNotSupported")
-    assert answer.status["phase"] == "Pending"
-    assert answer.ready is False
-    assert set(compose(composite, observed=hydrating()).resources) == {"volume", JOB}
 
 
 def test_everything_composed_and_reported_is_admitted(crds: Path) -> None:

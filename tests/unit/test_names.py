@@ -50,6 +50,12 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
     (names.cache_claim, ("team-a", "weights"), "modelcache-team-a-weights-4a79fb17", "without a revision"),
     (names.cache_claim, ("team-a", "weights", "r1"), "modelcache-team-a-weights-r1-54c99284", "with one"),
     (
+        names.staging_program,
+        ("team-a", "weights", "r1"),
+        "modelcache-team-a-weights-program-r1-b99a326b",
+        "beside the Job that runs it",
+    ),
+    (
         names.staging_job,
         ("team-a", "weights", "r1"),
         "modelcache-team-a-weights-hydrate-r1-8ba15c08",
@@ -191,6 +197,7 @@ def test_every_name_of_a_model_is_legal_and_its_own(
         names.cache_claim(namespace, deployment),
         names.cache_claim(namespace, deployment, "r1"),
         names.staging_job(namespace, deployment, "r1"),
+        names.staging_program(namespace, deployment, "r1"),
         names.cache_token(namespace, deployment),
         names.workload(replica, engine),
         names.claim_template(replica, engine, "Leader", "0a"),

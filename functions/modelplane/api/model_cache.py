@@ -29,10 +29,32 @@ class HuggingFace(Model):
     size_gib: int = Field(alias="sizeGiB", ge=1)
 
 
-class Sized(Model):
-    """A source that is copied to a volume of its own."""
+class NamedSecret(Model):
+    """A Secret of the cache's namespace."""
 
+    name: str
+
+
+class Bucket(Model):
+    """A prefix in an object store."""
+
+    uri: str
+    auth_secret: NamedSecret | None = None
     size_gib: int = Field(default=100, alias="sizeGiB", ge=1)
+
+
+class Oci(Model):
+    """An image or artifact in a registry."""
+
+    image: str
+    pull_secret_ref: NamedSecret | None = None
+    size_gib: int = Field(default=100, alias="sizeGiB", ge=1)
+
+
+class Claim(Model):
+    """A claim of the team's that holds the model already."""
+
+    claim_name: str
 
 
 class ClusterSelector(Model):
@@ -46,8 +68,9 @@ class ModelCacheSpec(Model):
 
     source: str
     hugging_face: HuggingFace | None = None
-    bucket: Sized | None = None
-    oci: Sized | None = None
+    bucket: Bucket | None = None
+    oci: Oci | None = None
+    persistent_volume_claim: Claim | None = None
     cluster_selector: ClusterSelector = ClusterSelector()
 
 
@@ -58,3 +81,6 @@ class ModelCacheReplicaSpec(Model):
     cluster_name: str
     source: str
     hugging_face: HuggingFace | None = None
+    bucket: Bucket | None = None
+    oci: Oci | None = None
+    persistent_volume_claim: Claim | None = None

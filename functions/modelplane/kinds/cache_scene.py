@@ -6,9 +6,12 @@ from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
-from modelplane.api.model_cache import HuggingFace, ModelCacheReplicaSpec
+from modelplane.api.model_cache import ModelCacheReplicaSpec
 from modelplane.core import Inputs, builders, paths
-from modelplane.kinds.cache_staging import Artifact, Place
+from modelplane.kinds import cache_report
+from modelplane.kinds.cache_report import Report
+from modelplane.kinds.cache_sources import Artifact, Source
+from modelplane.kinds.cache_staging import Place
 
 CLUSTER = "cluster"
 AUTH_SECRET = "auth-secret"
@@ -16,26 +19,22 @@ AUTH_SECRET = "auth-secret"
 VOLUME = "volume"
 AUTH = "auth"
 _STAGING = "staging-"
-_BOUND = "Bound"
+BOUND = "Bound"
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What one pass knows.
+class Ground:
+    """A cache's cluster.
 
     Attributes:
         inputs: of the pass.
         spec: of the replica.
-        source: its repository.
         cluster: the required InferenceCluster.
-        what: the artifact that is asked for.
     """
 
     inputs: Inputs
     spec: ModelCacheReplicaSpec
-    source: HuggingFace
     cluster: Mapping[str, Any]
-    what: Artifact
 
     @property
     def place(self) -> Place:
@@ -43,16 +42,14 @@ class Scene:
         return Place(self.inputs.namespace, self.spec.cache_name)
 
     @property
-    def key(self) -> str:
-        """Key of the Job that stages the artifact: Job specs are fixed, so each artifact has one."""
-        return f"{_STAGING}{self.what.id}"
-
-    @property
     def target(self) -> builders.Target:
-        """The cluster, as Objects name it."""
+        """The cluster, as Objects name it; one that is not reported now is the one they named before."""
+        before = (
+            paths.text(seen, "spec", "providerConfigRef", "name") for seen in self.inputs.observed.values()
+        )
         config = (
             paths.text(self.cluster, "status", "providerConfigRef", "name")
-            or paths.text(self.inputs.observed.get(VOLUME), "spec", "providerConfigRef", "name")
+            or next((name for name in before if name), "")
             or names.cluster_config(self.spec.cluster_name)
         )
         labels = {
@@ -62,44 +59,81 @@ class Scene:
         return builders.Target(config, "ClusterProviderConfig", self.inputs.namespace, labels)
 
     @property
-    def closed(self) -> str:
-        """Why nothing may be created on the cluster yet; empty where it may."""
+    def unprepared(self) -> str:
+        """Why nothing of the team may be on the cluster yet; empty where it may."""
         name, team = self.spec.cluster_name, self.inputs.namespace
         if not paths.text(self.cluster, "status", "providerConfigRef", "name"):
             return f"InferenceCluster {name} cannot be reached yet"
         if team not in paths.items(self.cluster, "status", "namespaces"):
             return f"InferenceCluster {name} has not prepared the namespace of {team} yet"
-        if not paths.text(self.cluster, "status", "cache", "storageClassName"):
-            return (
-                f"InferenceCluster {name} has no storage class for ReadWriteMany volumes"
-                " (status.cache.storageClassName)"
-            )
         return ""
 
+
+@dataclass(frozen=True, slots=True)
+class Scene(Ground):
+    """What one pass knows of weights that are copied.
+
+    Attributes:
+        source: they come from.
+    """
+
+    source: Source
+
     @property
-    def token(self) -> str:
-        """The token as its Secret holds it; empty where none is asked for or none is there."""
-        if self.source.auth_secret is None:
+    def what(self) -> Artifact:
+        """The artifact that is asked for."""
+        return self.source.artifact
+
+    @property
+    def key(self) -> str:
+        """Key of the Job that stages the artifact: Job specs are fixed, so each artifact has one."""
+        return f"{_STAGING}{self.what.id}"
+
+    def part(self, name: str) -> str:
+        """Return the key of an object that the Job needs."""
+        return f"{name}-{self.what.id}"
+
+    @property
+    def report(self) -> Report:
+        """What the run that stages the artifact says of itself."""
+        return cache_report.read(self.inputs.remote(self.part("report")), self.what.id)
+
+    @property
+    def without_class(self) -> str:
+        """Why there can be no volume; empty where there can."""
+        if paths.text(self.cluster, "status", "cache", "storageClassName"):
             return ""
-        return paths.text(self.inputs.one(AUTH_SECRET), "data", self.source.auth_secret.key)
+        return (
+            f"InferenceCluster {self.spec.cluster_name} has no storage class for ReadWriteMany volumes"
+            " (status.cache.storageClassName)"
+        )
+
+    @property
+    def closed(self) -> str:
+        """Why nothing may be created on the cluster yet; empty where it may."""
+        return self.unprepared or self.without_class
+
+    @property
+    def credential(self) -> dict[str, str]:
+        """What of the named Secret goes to the cluster; nothing where none is named or it has nothing."""
+        return self.source.credential(self.inputs.one(AUTH_SECRET)) if self.source.secret else {}
 
     @property
     def lacks(self) -> str:
-        """What of a token that is asked for is not there; empty where nothing is."""
-        wanted = self.source.auth_secret
-        if wanted is None or self.token:
+        """What of a credential that is asked for is not there; empty where nothing is."""
+        if not self.source.secret or self.credential:
             return ""
-        return f"Secret {self.inputs.namespace}/{wanted.name} has no key {wanted.key}"
+        return f"Secret {self.inputs.namespace}/{self.source.secret} has no {self.source.wants}"
 
     @property
     def bound(self) -> bool:
         """Whether the volume is bound."""
-        return self._volume_phase == _BOUND
+        return self._volume_phase == BOUND
 
     @property
     def lost(self) -> bool:
         """Whether there is no volume, or a new one; one the provider does not show now is not judged."""
-        return VOLUME not in self.inputs.observed or self._volume_phase not in ("", _BOUND)
+        return VOLUME not in self.inputs.observed or self._volume_phase not in ("", BOUND)
 
     @property
     def _volume_phase(self) -> str:
@@ -107,14 +141,18 @@ class Scene:
 
     @property
     def settled(self) -> bool:
-        """Whether status has on record that the volume holds the artifact: Job and token may go."""
+        """Whether status has on record that the volume holds the artifact: all else may go."""
         recorded = paths.text(self.inputs.composite, "status", "artifact") == self.what.text
         return recorded and not self.lost
 
     @property
     def staged(self) -> bool:
-        """Whether the volume holds the artifact, on record or by the Job's word in this pass."""
-        return self.settled or (self.job_says("Complete") is not None and not self.lost)
+        """Whether the volume holds the artifact, on record or by the run's word in this pass.
+
+        A Job that is complete has written its report: it fails where the report is not taken. So the report
+        is waited for, which alone says what a branch was resolved to.
+        """
+        return self.settled or (self.report.state == cache_report.STAGED and not self.lost)
 
     def job_says(self, type_: str) -> str | None:
         """Return the message of the Job's condition that is True, or None where it is not."""

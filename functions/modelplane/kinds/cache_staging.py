@@ -1,6 +1,6 @@
-"""The objects of a cache on its cluster: the volume, the token's copy and the Job that fills the volume."""
+"""The objects of a cache on its cluster: the volume, a credential's copy, and what fills the volume."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -9,6 +9,7 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import Manifest
 from modelplane.facts import versions
+from modelplane.kinds.cache_sources import REGISTRY_KEY, Artifact
 from modelplane.stacks.component import Images
 
 PIN = "model-staging"
@@ -16,34 +17,12 @@ PIN = "model-staging"
 # fsGroup hand the volume's root over; EFS access points and world-writable NFS exports need no help.
 _USER = 1000
 _SCRATCH = "/tmp"
+_PROGRAM = "/opt/modelplane"
+_MODULE = "modelplane.staging"
 # Minutes, not days: a finished pod holds its volume, and a deleted cache would wait for it.
 _TTL_SECONDS = 180
 _RETRIES = 3
 _HOPELESS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """What is staged: a repository at a revision, which may be a branch that moves."""
-
-    repo: str
-    revision: str
-
-    @property
-    def text(self) -> str:
-        """How status names it."""
-        return f"{self.repo}@{self.revision}" if self.revision else self.repo
-
-    @property
-    def id(self) -> str:
-        """Identifies it in keys, names and marker files."""
-        return names.digest(self.repo, self.revision)
-
-    @property
-    def commit(self) -> str:
-        """The commit, where the revision is one; a Job cannot report what a branch resolved to."""
-        pinned = len(self.revision) == 40 and all(x in "0123456789abcdef" for x in self.revision)
-        return self.revision if pinned else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +47,16 @@ class Place:
         """Name of the volume's claim."""
         return names.cache_claim(self.team, self.cache)
 
-    def metadata(self, name: str) -> Manifest:
-        """Return the metadata of an object of this cache."""
-        return {"name": name, "namespace": self.namespace, "labels": self.labels()}
+    def job(self, what: Artifact) -> str:
+        """Name of the Job that stages an artifact, and of what it needs."""
+        return names.staging_job(self.team, self.cache, what.id)
+
+    def metadata(self, name: str, what: Artifact | None = None) -> Manifest:
+        """Return the metadata of an object of this cache, or of what stages one of its artifacts."""
+        labels = self.labels()
+        if what is not None:
+            labels[c.ARTIFACT_LABEL] = what.id
+        return {"name": name, "namespace": self.namespace, "labels": labels}
 
     def labels(self) -> dict[str, str]:
         """Return the labels of every object of this cache."""
@@ -92,25 +78,74 @@ def claim(place: Place, storage_class: str, size_gib: int) -> Manifest:
     }
 
 
-def token(place: Place, encoded: str) -> Manifest:
-    """Return the copy of a token, as encoded as it was found; the key is ours."""
+def credential(place: Place, encoded: Mapping[str, str]) -> Manifest:
+    """Return the copy of a credential, as encoded as it was found."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": place.metadata(names.cache_token(place.team, place.cache)),
         "type": "Opaque",
-        "data": {c.ENV_HF_TOKEN: encoded},
+        "data": dict(encoded),
     }
 
 
-def job(place: Place, what: Artifact, image: str, *, with_token: bool) -> Manifest:
+def support(place: Place, what: Artifact) -> dict[str, Manifest]:
+    """Return what the Job needs beside its volume: its program, its report and the right to write that."""
+    name = place.job(what)
+    group, api = "rbac.authorization.k8s.io", c.RBAC_API
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["patch"]}
+    return {
+        "program": {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": place.metadata(names.staging_program(place.team, place.cache, what.id), what),
+            "data": dict(program()),
+        },
+        # Without data: what the Job writes there is its own, and an apply of ours must not take it back.
+        "report": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place.metadata(name, what)},
+        "account": {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place.metadata(name, what)},
+        "role": {
+            "apiVersion": api,
+            "kind": "Role",
+            "metadata": place.metadata(name, what),
+            "rules": [rule],
+        },
+        "binding": {
+            "apiVersion": api,
+            "kind": "RoleBinding",
+            "metadata": place.metadata(name, what),
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": place.namespace}],
+        },
+    }
+
+
+@cache
+def program() -> Mapping[str, str]:
+    """Return the files of the staging program by name, as the Job finds them."""
+    folder = resources.files(_MODULE)
+    return {
+        f.name: f.read_text(encoding="utf-8")
+        for f in sorted(folder.iterdir(), key=lambda f: f.name)
+        if f.name.endswith(".py")
+    }
+
+
+def job(
+    place: Place,
+    what: Artifact,
+    image: str,
+    *,
+    with_credential: bool,
+    pull_secrets: Sequence[Manifest] = (),
+) -> Manifest:
     """Return the Job that stages an artifact and resumes where an earlier one stopped."""
     container: Manifest = {
         "name": "staging",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python3", "-c", _script()],
-        "env": _env(place, what, with_token),
+        "command": ["python3", "-m", f"{_MODULE}.main"],
+        "env": _env(place, what, with_credential),
         # No limit: page cache of hundreds of gigabytes counts, and a killed download starts its file again.
         "resources": {"requests": {"cpu": "1", "memory": "2Gi"}},
         "securityContext": {
@@ -121,11 +156,33 @@ def job(place: Place, what: Artifact, image: str, *, with_token: bool) -> Manife
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             {"name": "artifact", "mountPath": c.STAGING_MOUNT},
+            {"name": "program", "mountPath": f"{_PROGRAM}/{_MODULE.replace('.', '/')}", "readOnly": True},
             {"name": "scratch", "mountPath": _SCRATCH},
         ],
     }
+    if with_credential and what.source == c.BUCKET:
+        secret = names.cache_token(place.team, place.cache)
+        container["envFrom"] = [{"secretRef": {"name": secret}}]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": place.metadata(place.job(what), what),
+        "spec": {
+            "backoffLimit": _RETRIES,
+            "podFailurePolicy": {"rules": _failure_rules()},
+            "ttlSecondsAfterFinished": _TTL_SECONDS,
+            "template": {
+                "metadata": {"labels": place.labels()},
+                "spec": _pod(place, what, container, pull_secrets),
+            },
+        },
+    }
+
+
+def _pod(place: Place, what: Artifact, container: Manifest, pull_secrets: Sequence[Manifest]) -> Manifest:
+    sources = names.staging_program(place.team, place.cache, what.id)
     pod: Manifest = {
-        "automountServiceAccountToken": False,
+        "automountServiceAccountToken": True,
         "containers": [container],
         "restartPolicy": "Never",
         "securityContext": {
@@ -136,22 +193,14 @@ def job(place: Place, what: Artifact, image: str, *, with_token: bool) -> Manife
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
+        "serviceAccountName": place.job(what),
         "volumes": [
             {"name": "artifact", "persistentVolumeClaim": {"claimName": place.claim}},
+            {"name": "program", "configMap": {"name": sources}},
             {"name": "scratch", "emptyDir": {}},
         ],
     }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": place.metadata(names.staging_job(place.team, place.cache, what.id)),
-        "spec": {
-            "backoffLimit": _RETRIES,
-            "podFailurePolicy": {"rules": _failure_rules()},
-            "ttlSecondsAfterFinished": _TTL_SECONDS,
-            "template": {"metadata": {"labels": place.labels()}, "spec": pod},
-        },
-    }
+    return {**pod, "imagePullSecrets": list(pull_secrets)} if pull_secrets else pod
 
 
 def _failure_rules() -> list[Manifest]:
@@ -163,31 +212,34 @@ def _failure_rules() -> list[Manifest]:
     ]
 
 
-def _env(place: Place, what: Artifact, with_token: bool) -> Sequence[Manifest]:
+def _env(place: Place, what: Artifact, with_credential: bool) -> Sequence[Manifest]:
     found: list[Manifest] = [
-        {"name": c.ENV_STAGING_REPO, "value": _literal(what.repo)},
+        {"name": c.ENV_STAGING_ROOT, "value": c.STAGING_MOUNT},
+        {"name": c.ENV_STAGING_SOURCE, "value": what.source},
+        {"name": c.ENV_STAGING_LOCATION, "value": _literal(what.location)},
         {"name": c.ENV_STAGING_REVISION, "value": _literal(what.revision)},
         {"name": c.ENV_STAGING_ID, "value": what.id},
+        {"name": c.ENV_STAGING_REPORT, "value": place.job(what)},
         {"name": c.ENV_HF_CACHE, "value": c.STAGING_MOUNT},
         {"name": "HF_HOME", "value": f"{_SCRATCH}/huggingface"},
         {"name": "HOME", "value": _SCRATCH},
+        {"name": "PYTHONPATH", "value": _PROGRAM},
         {"name": "PYTHONUNBUFFERED", "value": "1"},
     ]
-    if with_token:
-        secret = {"name": names.cache_token(place.team, place.cache), "key": c.ENV_HF_TOKEN}
-        found.append({"name": c.ENV_HF_TOKEN, "valueFrom": {"secretKeyRef": secret}})
+    keys = {
+        c.HUGGING_FACE: (c.ENV_HF_TOKEN, c.ENV_HF_TOKEN),
+        c.OCI: (c.ENV_STAGING_REGISTRY_AUTH, REGISTRY_KEY),
+    }
+    if with_credential and what.source in keys:
+        name, key = keys[what.source]
+        secret = {"name": names.cache_token(place.team, place.cache), "key": key}
+        found.append({"name": name, "valueFrom": {"secretKeyRef": secret}})
     return found
 
 
 def _literal(text: str) -> str:
     # The kubelet expands $(NAME) in values; a doubled dollar sign is one that stays (core/v1 EnvVar.value).
     return text.replace("$", "$$")
-
-
-@cache
-def _script() -> str:
-    source = resources.files("modelplane.kinds").joinpath("stage_weights.py").read_text(encoding="utf-8")
-    return _literal(source)
 
 
 def image(stack_release: str, mirror: str) -> str:

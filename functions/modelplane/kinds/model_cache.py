@@ -27,9 +27,10 @@ from modelplane.core import (
     paths,
     specs,
 )
+from modelplane.kinds import cache_users
+from modelplane.kinds.cache_users import REPLICAS
 
 CLUSTERS = "clusters"
-REPLICAS = "replicas"
 
 MATCHED = "Matched"
 NO_CLUSTERS = "NoClusters"
@@ -41,8 +42,6 @@ AUTH_SECRET_MISSING = "AuthSecretMissing"
 
 _KEY = "cache-"
 _PHASES = {c.CACHE_PENDING, c.CACHE_HYDRATING, c.CACHE_READY, c.CACHE_FAILED}
-# A child's reason that is worth more than its phase, in this order.
-_TELLING = (AUTH_SECRET_MISSING, c.REASON_SOURCE_NOT_SUPPORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,12 @@ def compose(inputs: Inputs) -> Plan:
     ready = sum(entry["phase"] == c.CACHE_READY for entry in entries)
     artifact, events = _artifact(inputs, staged, entries)
     return Plan(
-        resources=[_child(inputs, spec, choice.cluster) for choice in staged],
+        resources=[*cache_users.guard(inputs), *(_child(inputs, spec, choice.cluster) for choice in staged)],
         status={"summary": {"ready": f"{ready}/{len(staged)}"}, "clusters": entries},
         conditions=[_matched(choices), artifact],
         events=events,
-        ready=None if artifact.status else False,
+        # Said outright: the guard that comes with the first engine is no reason to be unready for a pass.
+        ready=artifact.status is True,
     )
 
 
@@ -99,18 +99,20 @@ def choose(inputs: Inputs, spec: ModelCacheSpec) -> list[Choice]:
         if name in having:
             choice = _stay(inputs, name, cluster, wanted, _selector(having[name]))
         else:
-            choice = _place(name, clusters[name], wanted)
+            choice = _place(name, clusters[name], wanted, copied=spec.source != c.CLAIM)
         if choice is not None:
             found.append(choice)
     return found
 
 
-def _place(name: str, cluster: Mapping[str, Any], wanted: Mapping[str, str]) -> Choice | None:
+def _place(
+    name: str, cluster: Mapping[str, Any], wanted: Mapping[str, str], *, copied: bool
+) -> Choice | None:
     """Return the choice for a cluster without the cache; None where it is none of the cache's business."""
     leaving = paths.at(cluster, "metadata", "deletionTimestamp") is not None
     if not _matches(cluster, wanted) or _draining(cluster) or leaving:
         return None
-    if not paths.text(cluster, "status", "cache", "storageClassName"):
+    if copied and not paths.text(cluster, "status", "cache", "storageClassName"):
         return Choice(
             name,
             False,
@@ -133,13 +135,16 @@ def _stay(
     if cluster is None:
         return Choice(name, True, f"InferenceCluster {name} is not found; what it holds is kept")
     if _draining(cluster):
-        if _serving(inputs, name):
+        if cache_users.serving(inputs, name):
             return Choice(name, True, f"InferenceCluster {name} drains; goes with the last replica there")
         return None
     if _matches(cluster, wanted):
         return Choice(name, True)
     # A replica that does not say what it was placed under is kept: better a copy too many.
     if placed_under and placed_under != _canonical(wanted):
+        if on_it := cache_users.mounting(inputs, name):
+            who = cache_users.listed(on_it)
+            return Choice(name, True, f"no more selected, but mounted by {who}; goes with the last of them")
         return None
     return Choice(name, True, f"the labels of InferenceCluster {name} match no more; what it holds is kept")
 
@@ -151,17 +156,6 @@ def _matches(cluster: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
 
 def _draining(cluster: Mapping[str, Any]) -> bool:
     return any(t.get("effect") == c.NO_EXECUTE for t in paths.mappings(cluster, "spec", "taints"))
-
-
-def _serving(inputs: Inputs, cluster: str) -> bool:
-    """Tell whether the team has a replica on the cluster; one that does not say where it is may be there."""
-    if REPLICAS not in inputs.required:
-        return True
-    for replica in inputs.all(REPLICAS):
-        where = {paths.text(replica, "spec", "clusterName"), paths.labels(replica).get(c.CLUSTER_LABEL)}
-        if cluster in where or not where - {"", None}:
-            return True
-    return False
 
 
 def _canonical(labels: Mapping[str, str]) -> str:
@@ -180,7 +174,8 @@ def _child(inputs: Inputs, spec: ModelCacheSpec, cluster: str) -> Desired:
         "source": spec.source,
         block: copy.deepcopy(dict(paths.mapping(inputs.spec, block))),
     }
-    if source := spec.hugging_face or spec.bucket or spec.oci:
+    blocks = {c.HUGGING_FACE: spec.hugging_face, c.BUCKET: spec.bucket, c.OCI: spec.oci}
+    if source := blocks.get(spec.source):
         wanted["storage"] = {"sizeGiB": source.size_gib}
     manifest: Manifest = {
         "apiVersion": c.API,
@@ -239,11 +234,9 @@ def _artifact(
         return Condition(c.ARTIFACT_READY, False, NO_CLUSTERS, "staged nowhere"), []
     if not waiting:
         return Condition(c.ARTIFACT_READY, True, STAGED), []
-    reasons = {name: _child_condition(inputs, name) for name in waiting}
-    for reason in _TELLING:
-        for found in reasons.values():
-            if found.get("reason") == reason:
-                return _warn(reason, paths.text(found, "message"))
+    for found in (_child_condition(inputs, name) for name in waiting):
+        if found.get("reason") == AUTH_SECRET_MISSING:
+            return _warn(AUTH_SECRET_MISSING, paths.text(found, "message"))
     if failed := [name for name in waiting if phases[name] == c.CACHE_FAILED]:
         said = {e["name"]: str(e.get("message", "")) for e in entries}
         return _warn(FAILED, "; ".join(f"{name}: {said[name] or 'look at its Job'}" for name in failed))

@@ -1,12 +1,13 @@
 """ModelCacheReplica: a ModelCache on one cluster, in the team's namespace there.
 
-A volume, a Job that fills it, and while it does a copy of the token. Once the Job is complete status records
-what the volume holds, and Job and token leave the plan: the Job's Object may not delete, so the Job's own
-time to live collects it. A changed repository or revision is staged beside the old one, in the same volume.
+A volume, a Job that fills it, and while it does what the Job needs: its program, its report, the right to
+write that, and a copy of the credential. Once the report says so status records what the volume holds, and
+the rest leaves the plan: the Job's Object may not delete, so the Job's own time to live collects it. What a
+changed source names is staged beside the old, in the same volume.
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modelplane import contracts as c
@@ -25,27 +26,31 @@ from modelplane.core import (
     Requirement,
     Waiting,
     builders,
-    keep,
+    images,
     paths,
     specs,
 )
-from modelplane.kinds import cache_staging
-from modelplane.kinds.cache_scene import AUTH, AUTH_SECRET, CLUSTER, VOLUME, Scene
-from modelplane.kinds.cache_staging import Artifact
+from modelplane.kinds import cache_claims, cache_report, cache_sources, cache_staging
+from modelplane.kinds.cache_claims import WAITING_FOR_CLUSTER
+from modelplane.kinds.cache_scene import AUTH, AUTH_SECRET, CLUSTER, VOLUME, Ground, Scene
 from modelplane.kinds.model_cache import AUTH_SECRET_MISSING, FAILED, HYDRATING, STAGED
 
 CLUSTER_NOT_FOUND = "ClusterNotFound"
-WAITING_FOR_CLUSTER = "WaitingForCluster"
+NO_STORAGE_CLASS = "NoStorageClass"
 WAITING_FOR_VOLUME = "WaitingForVolume"
+# Not ready while it stages, so that the provider reads it every half minute and not every ten.
+_REPORTED = 'has(object.data) && has(object.data.state) && object.data.state == "Staged"'
 
 
 def requires(replica: Manifest) -> list[Requirement]:
-    """Return the lookups: the cluster, and the token's Secret where one is named."""
+    """Return the lookups: the cluster, and the credential's Secret where one is named."""
     found = []
-    if cluster := paths.text(replica, "spec", "clusterName"):
+    spec = paths.mapping(replica, "spec")
+    if cluster := paths.text(spec, "clusterName"):
         found.append(Requirement(CLUSTER, c.API, "InferenceCluster", match_name=cluster))
-    if secret := paths.text(replica, "spec", "huggingFace", "authSecret", "name"):
-        namespace = paths.namespace(replica)
+    namespace = paths.namespace(replica)
+    # Without a namespace the name would be looked for where it is nobody's.
+    if namespace and (secret := cache_sources.secret_name(spec)):
         found.append(Requirement(AUTH_SECRET, "v1", "Secret", match_name=secret, namespace=namespace))
     return found
 
@@ -53,13 +58,8 @@ def requires(replica: Manifest) -> list[Requirement]:
 def compose(inputs: Inputs) -> Plan:
     """Return the Plan of a ModelCacheReplica."""
     spec = specs.parse(ModelCacheReplicaSpec, inputs.spec, c.ARTIFACT_READY)
-    if spec.source != c.HUGGING_FACE:
-        return _unsupported(inputs, spec)
-    source = spec.hugging_face
-    if source is None:
-        raise InvalidSpecError(
-            c.ARTIFACT_READY, "spec.huggingFace", "is missing; add it with repo and sizeGiB"
-        )
+    claim = spec.persistent_volume_claim if spec.source == c.CLAIM else None
+    source = None if claim else cache_sources.read(spec)
     cluster = inputs.one(CLUSTER)
     if cluster is None:
         raise Hold(
@@ -68,29 +68,25 @@ def compose(inputs: Inputs) -> Plan:
             f"InferenceCluster {spec.cluster_name} is not found; what it holds is kept. Create it, or take"
             " the cluster out of the ModelCache's selector",
         )
-    scene = Scene(inputs, spec, source, cluster, Artifact(source.repo, source.revision))
+    if claim:
+        return cache_claims.compose(Ground(inputs, spec, cluster), claim.claim_name)
+    if source is None:
+        raise InvalidSpecError(c.ARTIFACT_READY, "spec.source", "is missing; add it")
+    return _copied(Scene(inputs, spec, cluster, source))
+
+
+def _copied(scene: Scene) -> Plan:
     resources = [_volume(scene)]
     if not scene.settled:
         resources += _staging(scene)
     phase, condition = _verdict(scene)
-    act = condition.reason in (FAILED, AUTH_SECRET_MISSING)
+    act = phase == c.CACHE_FAILED or condition.reason == AUTH_SECRET_MISSING
     return Plan(
         resources=resources,
         status=_status(scene, phase, condition),
         conditions=[condition],
         events=[Event(condition.message, warning=True)] if act else [],
         ready=None if condition.status else False,
-    )
-
-
-def _unsupported(inputs: Inputs, spec: ModelCacheReplicaSpec) -> Plan:
-    message = f"spec.source: {spec.source} is not staged by this release, which has {c.HUGGING_FACE}"
-    status = {**keep.kept_status(inputs.composite), "phase": c.CACHE_PENDING, "message": message}
-    return Plan(
-        status=status,
-        conditions=[Condition(c.ARTIFACT_READY, False, c.REASON_SOURCE_NOT_SUPPORTED, message)],
-        keep_all=True,
-        ready=False,
     )
 
 
@@ -119,27 +115,49 @@ def _size(claim: Mapping[str, Any]) -> int:
 
 
 def _staging(scene: Scene) -> list[Desired | Waiting]:
-    """Return the Job, and the token's copy where one is asked for; what runs outlasts a missing token."""
+    """Return the Job and what it needs; what runs outlasts a credential that is missing."""
+    supported = cache_staging.support(scene.place, scene.what)
+    keys = {name: scene.part(name) for name in supported}
     if scene.lacks:
-        return [Waiting(AUTH, scene.lacks), Waiting(scene.key, scene.lacks)]
+        return [Waiting(key, scene.lacks) for key in (AUTH, *keys.values(), scene.key)]
     name, closed = scene.inputs.name, scene.closed
     found: list[Desired | Waiting] = []
-    if scene.token:
-        copied = scene.target.object(names.child(name, AUTH), cache_staging.token(scene.place, scene.token))
-        found.append(Desired(AUTH, copied, blocked=closed))
+    if scene.credential:
+        copied = cache_staging.credential(scene.place, scene.credential)
+        found.append(Desired(AUTH, scene.target.object(names.child(name, AUTH), copied), blocked=closed))
+    for part, manifest in supported.items():
+        ready = _REPORTED if part == "report" else ""
+        wrapped = scene.target.object(names.child(name, keys[part]), manifest, ready_when=ready)
+        found.append(Desired(keys[part], wrapped, blocked=closed))
+    # The report is no gate: it is ready last of all.
+    gates = [key for part, key in keys.items() if part != "report"]
+    found.append(_job(scene, (*gates, *([AUTH] if scene.credential else []))))
+    return found
+
+
+def _job(scene: Scene, gates: Sequence[str]) -> Desired:
     image = cache_staging.image(
         paths.text(scene.cluster, "status", "stackRelease"),
         paths.text(scene.cluster, "spec", "images", "mirror"),
     )
-    job = cache_staging.job(scene.place, scene.what, image, with_token=bool(scene.token))
+    job = cache_staging.job(
+        scene.place,
+        scene.what,
+        image,
+        with_credential=bool(scene.credential),
+        pull_secrets=images.pull_secrets(scene.cluster),
+    )
     job["spec"] = _running(scene) or job["spec"]
     wrapped = scene.target.object(
-        names.child(name, scene.key),
+        names.child(scene.inputs.name, scene.key),
         job,
         ready_when=builders.JOB_COMPLETE,
         policies=builders.WITHOUT_DELETE,
     )
-    return [*found, Desired(scene.key, wrapped, after=(AUTH,) if scene.token else (), blocked=closed)]
+    # It cannot report to a ConfigMap that is not there.
+    report = scene.part("report")
+    blocked = scene.closed or ("" if report in scene.inputs.observed else f"waiting for {report}")
+    return Desired(scene.key, wrapped, after=tuple(gates), blocked=blocked)
 
 
 def _running(scene: Scene) -> Manifest:
@@ -165,36 +183,61 @@ def _verdict(scene: Scene) -> tuple[str, Condition]:
 def _unready(scene: Scene) -> tuple[str, str, str]:
     """Return phase, reason and message of weights that are not there."""
     place, cluster = scene.place, scene.spec.cluster_name
-    job = f"Job {place.namespace}/{names.staging_job(place.team, place.cache, scene.what.id)} on {cluster}"
+    job = f"Job {place.namespace}/{place.job(scene.what)} on {cluster}"
     if (why := scene.job_says("Failed")) is not None:
-        said = f"{job} failed: {why or 'it gave no reason'}; its pods' log says more. It is tried again"
-        return c.CACHE_FAILED, FAILED, said
+        reason, said = _failure(scene, why)
+        return c.CACHE_FAILED, reason, f"{job} failed: {said}. It is tried again"
     before = paths.text(scene.inputs.composite, "status", "phase")
     filling = scene.bound or (not scene.lost and before in (c.CACHE_HYDRATING, c.CACHE_READY))
     phase = c.CACHE_HYDRATING if filling else c.CACHE_PENDING
     if scene.lacks:
         return phase, AUTH_SECRET_MISSING, f"{scene.lacks}; create it"
     if filling:
-        return phase, HYDRATING, f"{job} copies {scene.what.text}"
+        return phase, HYDRATING, _progress(scene, job)
     if scene.closed and VOLUME not in scene.inputs.observed:
-        return phase, WAITING_FOR_CLUSTER, scene.closed
+        reason = WAITING_FOR_CLUSTER if scene.unprepared else NO_STORAGE_CLASS
+        return phase, reason, scene.closed
     claim = f"PersistentVolumeClaim {place.namespace}/{place.claim} on {cluster}"
     return phase, WAITING_FOR_VOLUME, f"{claim} is not bound yet"
 
 
+def _failure(scene: Scene, why: str) -> tuple[str, str]:
+    """Return the reason and the words of a Job that failed: its own where it left any."""
+    report = scene.report
+    if report.state != cache_report.FAILED or not report.message:
+        return FAILED, f"{why or 'it gave no reason'}; its pods' log says more"
+    return report.reason or FAILED, report.message
+
+
+def _progress(scene: Scene, job: str) -> str:
+    report = scene.report
+    parts = [f"{job} copies {scene.what.text}"]
+    if report.progress:
+        parts.append(report.progress)
+    if report.state == cache_report.FAILED and report.message:
+        parts.append(f"the last try failed: {report.message}")
+    return "; ".join(parts)
+
+
 def _status(scene: Scene, phase: str, condition: Condition) -> Manifest:
     """Return the status; what the volume held before a change stays on record until the new is there."""
-    place = scene.place
+    place, report = scene.place, scene.report
+    before = paths.mapping(scene.inputs.composite, "status")
     found: Manifest = {"phase": phase, "claimName": place.claim, "namespace": place.namespace}
     if scene.staged:
+        known = paths.text(before, "resolvedRevision") if scene.settled else ""
         found["artifact"] = scene.what.text
-        found["resolvedRevision"] = scene.what.commit
+        found["resolvedRevision"] = scene.what.pinned or report.revision or known
     elif not scene.lost:
         for part in ("artifact", "resolvedRevision"):
-            found[part] = paths.text(scene.inputs.composite, "status", part)
+            found[part] = paths.text(before, part)
+    # Figures of an earlier artifact say nothing about this one.
+    remembered = scene.settled or scene.part("report") in scene.inputs.observed
+    for part, value in (("bytesDone", report.done), ("bytesTotal", report.total)):
+        found[part] = paths.integer(before, part) if value is None and remembered else value
     if not condition.status:
         found["message"] = condition.message
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in found.items() if value or value == 0}
 
 
 KIND = Kind(

@@ -24,6 +24,9 @@ REFUSED = "Refused"
 
 Neighbours = Sequence[Manifest]
 
+# The Job comes a pass after its report's ConfigMap and takes two (modelplane.staging.report writes last).
+_STAGES_AFTER = 4
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteRule:
@@ -50,6 +53,16 @@ class RemoteRule:
     controller: str = ""
     finalizer: str = ""
     leaves: str = ""
+
+
+def written(manifest: Mapping[str, Any], age: int) -> Manifest:
+    """Return the fields that a pod itself writes into an object: a staging run, its report."""
+    artifact = paths.labels(manifest).get(c.ARTIFACT_LABEL)
+    if manifest.get("kind") != "ConfigMap" or "data" in manifest or not artifact or age < _STAGES_AFTER:
+        return {}
+    size = str(8 * 1024**3)
+    data = {"id": artifact, "state": "Staged", "bytesDone": size, "bytesTotal": size}
+    return {"data": {**data, "revision": names.digest(str(artifact), "commit", length=40)}}
 
 
 def rule_of(manifest: Mapping[str, Any]) -> RemoteRule | None:

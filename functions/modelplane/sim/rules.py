@@ -13,11 +13,10 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.api import definitions
 from modelplane.core import Manifest, paths
-from modelplane.sim import queries, reach, remote, standing
+from modelplane.sim import aws, aws_deletion, collections, queries, reach, remote, standing
 from modelplane.sim.remote import FAILED, condition
 from modelplane.sim.world import Failure, Ref, World, ref
 
-AWS_STANDS = "simulated here: the AWS resources below an EKSCluster"
 # The provider cannot make the object as it is asked to: refused, forbidden, or the cluster is away.
 UNSYNCED = "Unsynced"
 
@@ -65,6 +64,8 @@ def _unsynced(obj: Manifest, message: str) -> Manifest:
 def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
     if why := reach.unreachable(obj, world):
         return _unsynced(obj, why)
+    if collections.MEMBER_LABEL in paths.labels(obj):
+        return None  # its collection tells what it sees
     if paths.labels(obj).get(c.ROLE_LABEL) == c.ROLE_RIVAL:
         # A played cluster holds nothing of somebody else's (crossplane-runtime, managed reconciler).
         return _unsynced(obj, "observe failed: external resource does not exist")
@@ -86,6 +87,7 @@ def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
         seen["status"] = rule.fails[failure.mode](seen, failure.message)
     elif rule is not None and age >= rule.after and (status := rule.report(seen)):
         seen["status"] = status
+    seen.update(remote.written(manifest, age))
     policy = paths.text(obj, "spec", "readiness", "policy") or "SuccessfulCreate"
     ready = policy == "SuccessfulCreate" or queries.holds(
         paths.text(obj, "spec", "readiness", "celQuery"), seen
@@ -120,38 +122,12 @@ def _failed_release(obj: Manifest, message: str) -> Manifest:
     }
 
 
-def _kubeconfig_name(obj: Mapping[str, Any]) -> str:
-    return names.child(paths.name(obj), "kubeconfig")
-
-
-def _eks_cluster(obj: Manifest, age: int, _: World) -> Manifest | None:
-    if age < 2:
-        return {"conditions": [condition("Ready", "Creating", AWS_STANDS, true=False), _SYNCED]}
-    pools = [
-        {
-            "name": pool.get("name"),
-            "status": "ACTIVE",
-            "readyNodes": paths.integer(pool, "nodeCount", default=1),
-        }
-        for pool in paths.mappings(obj, "spec", "nodePools")
-    ]
-    secret = {"type": c.KUBECONFIG, "name": _kubeconfig_name(obj), "key": c.KUBECONFIG_KEY}
-    return {
-        "secrets": [secret],
-        "cache": {"storageClassName": "modelplane-rwx-efs"},
-        "nodePools": pools,
-        "conditions": [_AVAILABLE, _SYNCED],
-    }
-
-
-def _failed_cluster(obj: Manifest, message: str) -> Manifest:
-    said = message or "cannot create Cluster: LimitExceededException"
-    kept = {k: v for k, v in paths.mapping(obj, "status").items() if k != "conditions"}
-    return {**kept, "conditions": [condition("Ready", "Unavailable", said, true=False), _SYNCED]}
-
-
-def _eks_secret(obj: Manifest) -> list[Manifest]:
-    metadata = {"name": _kubeconfig_name(obj), "namespace": paths.namespace(obj)}
+def _secret(obj: Manifest) -> list[Manifest]:
+    """The connection Secret of a resource that writes one."""
+    name = paths.text(obj, "spec", "writeConnectionSecretToRef", "name")
+    if not name:
+        return []
+    metadata = {"name": name, "namespace": paths.namespace(obj)}
     return [
         {
             "apiVersion": "v1",
@@ -162,8 +138,18 @@ def _eks_secret(obj: Manifest) -> list[Manifest]:
     ]
 
 
-def _eks_held(obj: Manifest, world: World) -> str:
-    return standing.reached_by(world, (paths.namespace(obj), _kubeconfig_name(obj)))
+def _aws(kind: tuple[str, str], rule: aws.AwsRule) -> Rule:
+    fails = {FAILED: aws.failed, aws.REFUSED: aws.refused, UNSYNCED: _unsynced}
+    if rule.states:
+        fails[aws.CREATE_FAILED] = aws.create_failed
+    return Rule(
+        lambda obj, age, world: aws.report(rule, obj, age, world),
+        f"sim/aws.py: {kind[1]}, provider-upjet-aws v2.6.0",
+        held=aws_deletion.held,
+        leaves=aws_deletion.leaves,
+        makes=_secret,
+        fails=fails,
+    )
 
 
 def _usage(_: Manifest, age: int, __: World) -> Manifest | None:
@@ -217,17 +203,14 @@ RULES: dict[tuple[str, str], Rule] = {
     (c.PROTECTION_API, "ClusterUsage"): Rule(
         _usage, _USAGE_SOURCE, cluster_scoped=True, held=standing.of_usage
     ),
-    (c.INFRA_API, "EKSCluster"): Rule(
-        _eks_cluster,
-        "its status contract (schemas/eksclusters.yaml); what AWS does below it is not simulated. Deletion: "
-        "taken to wait for all that reaches the cluster, as Usages of its leaves make it",
-        held=_eks_held,
-        makes=_eks_secret,
-        fails={FAILED: _failed_cluster},
+    (c.KUBERNETES_API, "ObservedObjectCollection"): Rule(
+        collections.report,
+        "provider-kubernetes internal/controller/namespaced/observedobjectcollection (v1.2.1)",
     ),
+    **{kind: _aws(kind, rule) for kind, rule in aws.RULES.items()},
 }
 # Passes after which no controller has news of what nobody touches.
-SLOWEST = max(2, *(rule.after for rule in remote.RULES.values()))
+SLOWEST = max(2, *(rule.after for rule in (*remote.RULES.values(), *aws.RULES.values())))
 
 
 def is_leaf(api_version: str, kind: str) -> bool:
