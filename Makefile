@@ -56,7 +56,7 @@ $(VENV)/.controlplane: $(STAMP) tests/controlplane/requirements.txt
 	@touch $@
 
 controlplane: $(VENV)/.controlplane ## Run a real API server and Crossplane core on loopback until Ctrl-C
-	@PYTHONPATH=tests $(BIN)/python -m controlplane.up
+	@PYTHONPATH=tests exec $(BIN)/python -m controlplane.up
 
 test-controlplane: $(VENV)/.controlplane ## Test against them; Go builds what is not installed, once
 	$(BIN)/pytest tests/controlplane
