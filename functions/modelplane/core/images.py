@@ -7,6 +7,9 @@ from modelplane import contracts as c
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
 
+# The one key of a pull Secret that kubelet reads.
+DOCKER_CONFIG = ".dockerconfigjson"
+
 
 def pull_secret(cluster: Mapping[str, Any]) -> str:
     """Return the name of the mirror's pull Secret; empty without a mirror.
@@ -20,3 +23,22 @@ def pull_secret(cluster: Mapping[str, Any]) -> str:
 def pull_secrets(cluster: Mapping[str, Any]) -> list[Manifest]:
     """Return the imagePullSecrets of a pod of ours in a team's namespace; none without a mirror."""
     return [{"name": c.PULL_SECRET}] if pull_secret(cluster) else []
+
+
+def copied(namespace: str, encoded: str, labels: Mapping[str, str]) -> Manifest:
+    """Return a copy of the mirror's pull Secret for a namespace on a cluster: no more than kubelet reads."""
+    metadata: Manifest = {"name": c.PULL_SECRET, "namespace": namespace}
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "kubernetes.io/dockerconfigjson",
+        "data": {DOCKER_CONFIG: encoded},
+    }
+
+
+def mirrored(mirror: str, image: str) -> str:
+    """Return where an image is pulled from: its first part is the source registry; none, no mirror."""
+    return f"{mirror}/{image.partition('/')[2]}" if mirror else image

@@ -1,6 +1,8 @@
 """What every serving cluster gets, whichever stack it runs, in an order that has each need first."""
 
 COMPONENTS: tuple[str, ...] = (
+    "gateway-namespace",
+    "chart-crds",
     "node-feature-discovery",
     "nvidia-dra-driver-namespace",
     "nvidia-dra-driver-quota",
@@ -9,7 +11,6 @@ COMPONENTS: tuple[str, ...] = (
     "envoy-gateway",
     "ai-gateway-crds",
     "ai-gateway",
-    "gateway-namespace",
     "gateway-proxy",
     "gateway-class",
     "gateway",

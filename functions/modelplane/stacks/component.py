@@ -7,11 +7,13 @@ of creation, order of removal, readiness, status and the checks of a Provided cl
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
 from modelplane.facts.versions import Pin, Release
+from modelplane.stacks.rival import Rival
 
 # For objects without a state of their own (a Role, a ResourceQuota): they work once they are applied.
 ON_APPLY = ""
@@ -21,6 +23,16 @@ _OCI = "oci://"
 
 class ComponentError(Exception):
     """Raised for a component that contradicts itself or its stack: always our bug."""
+
+
+class Crds(Enum):
+    """How a chart's CRDs become those of a newer version; Helm never touches a `crds/` folder again."""
+
+    UNSTATED = "nobody has said: refused"
+    NONE = "it has none"
+    TEMPLATES = "they are templates, so an upgrade brings them"
+    ITSELF = "a hook or an init container of the chart applies them"
+    FOLDER = "only the first install brings them: a Job applies them in a move between releases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,8 @@ class Images:
 
     Attributes:
         mirror: registry host, with an optional path; empty for the public sources.
-        pull_secret: name of a Secret with credentials for it; empty for none.
+        pull_secret: name of a Secret with credentials for it, beside the Releases; empty for none. Pods name
+            a copy of it in their own namespace.
     """
 
     mirror: str = ""
@@ -66,6 +79,7 @@ class Context:
         listeners: of the gateway.
         images: mirror and pull secret.
         pool_taints: keys of taints on GPU nodes beside the GPU's own.
+        crd_charts: pins of the charts whose CRDs have to be applied for them now, in a move between releases.
     """
 
     release: Release
@@ -74,6 +88,7 @@ class Context:
     listeners: Sequence[Listener] = (Listener("http", 80, "HTTP"),)
     images: Images = field(default_factory=Images)
     pool_taints: Sequence[str] = ()
+    crd_charts: Sequence[Pin] = ()
 
     @property
     def node_tolerations(self) -> list[Manifest]:
@@ -134,6 +149,23 @@ def _no_values(_: Context) -> Manifest:
     return {}
 
 
+def _no_rivals(_: Context) -> Sequence[Rival]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A value of ours that the platform may not change.
+
+    Attributes:
+        path: of the value.
+        why: what does not work otherwise.
+    """
+
+    path: tuple[str, ...]
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """One component of a stack: a Helm chart, or objects.
@@ -147,6 +179,8 @@ class Component:
         provides: what a Provided cluster must have instead; empty where nothing can or need be checked.
         own: it is ours, so a Provided cluster gets it too.
         optional: a Provided cluster may lack it, and `spec.components` may leave it out.
+        namespace: where its pods run, and a chart goes to; empty where it runs none.
+        rivals: what must not be on an existing cluster already when it is first installed there.
     """
 
     key: str
@@ -157,6 +191,8 @@ class Component:
     provides: tuple[Check, ...] = ()
     own: bool = False
     optional: bool = False
+    namespace: str = ""
+    rivals: Callable[[Context], Sequence[Rival]] = _no_rivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +200,20 @@ class ChartComponent(Component):
     """A Helm chart. It works once its release is deployed and its pods run: every release waits for them.
 
     Attributes:
-        namespace: it goes to.
         release_name: for charts that insist on one.
         values: what we set.
         mirrored: what is set besides when images come from a mirror or need a pull secret.
         rolls_back: whether the chart supports `helm rollback` after an upgrade that failed.
+        crds: how its CRDs follow an upgrade.
+        fixed: values of ours without which the stack does not work.
     """
 
-    namespace: str = ""
     release_name: str = ""
     values: Callable[[Context], Manifest] = _no_values
     mirrored: Callable[[Images], Manifest] = field(default=lambda _: {})
     rolls_back: bool = True
+    crds: Crds = Crds.UNSTATED
+    fixed: tuple[Fixed, ...] = ()
 
     def merged(self, context: Context, overrides: Mapping[str, Any]) -> Manifest:
         """Return the values: ours, then those for the mirror, then the platform's."""
@@ -222,12 +260,13 @@ def condition_true(type_: str) -> str:
 
 def pull_secrets(images: Images) -> list[Manifest]:
     """Return the imagePullSecrets for a pod; an empty list for none."""
-    return [{"name": images.pull_secret}] if images.pull_secret else []
+    return [{"name": c.PULL_SECRET}] if images.pull_secret else []
 
 
-def namespace(name: str) -> Document:
+def namespace(name: str, policies: tuple[str, ...] = ()) -> Document:
     """Return a namespace of our own, ready when it takes objects."""
     return Document(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
         'has(object.status) && has(object.status.phase) && object.status.phase == "Active"',
+        policies=policies,
     )

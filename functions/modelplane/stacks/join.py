@@ -6,7 +6,7 @@ from importlib import import_module
 
 from modelplane import contracts as c
 from modelplane.stacks import dynamo, standard
-from modelplane.stacks.component import ChartComponent, Component, ComponentError, ObjectsComponent
+from modelplane.stacks.component import ChartComponent, Component, ComponentError, Crds, ObjectsComponent
 
 STACKS: Mapping[str, Sequence[str]] = {c.STANDARD: standard.COMPONENTS, c.DYNAMO: dynamo.COMPONENTS}
 
@@ -40,6 +40,8 @@ def join(components: Sequence[Component]) -> tuple[Component, ...]:
     seen: set[str] = set()
     keys = {x.key for x in components}
     for component in components:
+        if isinstance(component, ChartComponent) and component.crds is Crds.UNSTATED:
+            raise ComponentError(f"{component.key} does not say how its CRDs follow an upgrade")
         if component.key in seen:
             raise ComponentError(f"component {component.key} stands twice in the stack")
         for edge in (*component.needs, *component.after, *component.outlives):

@@ -8,15 +8,17 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.core.builders import OBSERVE_ONLY, Chart, Target
 from modelplane.core.paths import Manifest
-from modelplane.core.plan import Desired
+from modelplane.core.plan import Desired, Ready
 from modelplane.stacks.component import (
     ChartComponent,
-    Check,
     Component,
     Context,
+    Crds,
     ObjectsComponent,
     pin_of,
 )
+from modelplane.stacks.components import chart_crds
+from modelplane.stacks.rival import Rival
 
 _DELETE = {"Delete", "*"}
 _GATEWAY = {"gateway", "gateway-service"}
@@ -80,7 +82,8 @@ class Renderer:
         ]
 
     def _before(self, component: Component, manifests: Mapping[str, Mapping[str, Manifest]]) -> list[str]:
-        return [key for need in (*component.needs, *component.after) for key in manifests[need]]
+        # What was left out is taken to be there: only what is optional can be.
+        return [key for need in before(component) for key in manifests.get(need, ())]
 
     def _users(
         self,
@@ -94,7 +97,7 @@ class Renderer:
         if not _DELETE.intersection(policies):
             return ()
         users = [x.key for x in components if component.key in x.needs]
-        return tuple(key for user in (*users, *component.outlives) for key in manifests[user])
+        return tuple(key for user in (*users, *component.outlives) for key in manifests.get(user, ()))
 
     def _manifests(self, component: Component) -> dict[str, Manifest]:
         if self.provided and not component.own:
@@ -143,22 +146,30 @@ class Renderer:
         found: dict[str, Manifest] = {}
         for index, check in enumerate(component.provides):
             key = f"check-{component.key}-{index}" if several else f"check-{component.key}"
-            found[key] = self._check(component, key, check)
+            sought = _sought(check.api_version, check.kind, check.name)
+            found[key] = self._watch(key, sought, _labels(component, key), check.ready)
         return found
 
-    def _check(self, component: Component, key: str, check: Check) -> Manifest:
-        manifest = {
-            "apiVersion": check.api_version,
-            "kind": check.kind,
-            "metadata": {"name": check.name},
-        }
-        return self.target.object(
-            names.child(self.owner, key),
-            manifest,
-            ready_when=check.ready,
-            policies=OBSERVE_ONLY,
-            labels=_labels(component, key),
-        )
+    def look(self, key: str, rival: Rival) -> Desired:
+        """Return the Object that only looks for a rival."""
+        sought = _sought(rival.api_version, rival.kind, rival.name, rival.namespace)
+        labels = {c.RESOURCE_LABEL: key, c.ROLE_LABEL: c.ROLE_RIVAL}
+        return Desired(key, self._watch(key, sought, labels), Ready.exists(), after=self.configs)
+
+    def _watch(self, key: str, sought: Manifest, labels: Mapping[str, str], ready: str = "") -> Manifest:
+        name = names.child(self.owner, key)
+        return self.target.object(name, sought, ready_when=ready, policies=OBSERVE_ONLY, labels=labels)
+
+
+def before(component: Component) -> tuple[str, ...]:
+    """Return the components that must work before this one is created or moved to another release."""
+    jobs = component.crds is Crds.FOLDER if isinstance(component, ChartComponent) else False
+    return (*component.needs, *component.after, *((chart_crds.COMPONENT.key,) if jobs else ()))
+
+
+def _sought(api_version: str, kind: str, name: str, namespace: str = "") -> Manifest:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
 def version(component: Component, context: Context) -> str:

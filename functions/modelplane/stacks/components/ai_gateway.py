@@ -2,7 +2,8 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Images, pull_secrets
+from modelplane.stacks.component import ChartComponent, Crds, Fixed, Images, pull_secrets
+from modelplane.stacks.rival import deployment
 
 _CONTROLLER = "docker.io/envoyproxy/ai-gateway-controller"
 _EXTPROC = "docker.io/envoyproxy/ai-gateway-extproc"
@@ -22,7 +23,15 @@ COMPONENT = ChartComponent(
     key="ai-gateway",
     pin="ai-gateway",
     # It reads Envoy Gateway's kinds, and looks for InferencePool once, when it starts.
-    needs=("ai-gateway-crds", "envoy-gateway", "inference-pool-crd"),
+    needs=("ai-gateway-crds", "inference-pool-crd"),
+    after=("envoy-gateway",),
     namespace=c.AI_GATEWAY_NAMESPACE,
     mirrored=_mirrored,
+    # In a chart of their own: ai-gateway-crds.
+    crds=Crds.NONE,
+    fixed=(
+        Fixed(("nameOverride",), "Envoy Gateway asks the controller under its own name"),
+        Fixed(("fullnameOverride",), "Envoy Gateway asks the controller under its own name"),
+    ),
+    rivals=lambda _: [deployment(c.AI_GATEWAY_NAMESPACE, "ai-gateway-controller")],
 )

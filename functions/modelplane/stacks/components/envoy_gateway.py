@@ -2,7 +2,18 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+from modelplane.stacks.component import (
+    ChartComponent,
+    Check,
+    Context,
+    Crds,
+    Fixed,
+    Images,
+    pull_secrets,
+)
+from modelplane.stacks.rival import deployment
+
+_SETTINGS = ("config", "envoyGateway")
 
 
 def _values(_: Context) -> Manifest:
@@ -50,5 +61,13 @@ COMPONENT = ChartComponent(
     namespace=c.ENVOY_NAMESPACE,
     values=_values,
     mirrored=_mirrored,
+    # Its upgrade guide has them applied by hand (gateway.envoyproxy.io, "Install with Helm", upgrading).
+    crds=Crds.FOLDER,
+    fixed=(
+        Fixed((*_SETTINGS, "extensionManager"), "a route to an InferencePool is never served"),
+        Fixed((*_SETTINGS, "extensionApis", "enableBackend"), "the AI Gateway's routes are refused"),
+    ),
+    # The chart gives its Deployment this name in whatever release. Two of them claim the same classes.
+    rivals=lambda _: [deployment(c.ENVOY_NAMESPACE, "envoy-gateway")],
     provides=(Check.serves(c.GATEWAY_API), Check.serves(c.ENVOY_API)),
 )

@@ -2,7 +2,18 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+from modelplane.stacks.component import (
+    ChartComponent,
+    Check,
+    Context,
+    Crds,
+    Fixed,
+    Images,
+    pull_secrets,
+)
+from modelplane.stacks.rival import deployment
+
+_NAMESPACE = "grove-system"
 
 _REGISTRY = "ghcr.io/ai-dynamo/grove"
 
@@ -35,8 +46,14 @@ COMPONENT = ChartComponent(
     pin="grove",
     # It makes KAI's PodGroups, so their API must be there first.
     needs=("kai-scheduler",),
-    namespace="grove-system",
+    namespace=_NAMESPACE,
     values=_values,
     mirrored=_mirrored,
+    crds=Crds.ITSELF,
+    fixed=(
+        Fixed(("crdInstaller", "enabled"), "its CRDs stay old when it is upgraded"),
+        Fixed(("webhookServerSecret", "enabled"), "an upgrade empties the webhook's certificate"),
+    ),
+    rivals=lambda _: [deployment(_NAMESPACE, "grove-operator")],
     provides=(Check.serves(c.GROVE_API),),
 )

@@ -2,7 +2,8 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+from modelplane.stacks.component import ChartComponent, Check, Context, Crds, Images, pull_secrets
+from modelplane.stacks.rival import deployment, never
 
 
 def _values(_: Context) -> Manifest:
@@ -34,5 +35,8 @@ COMPONENT = ChartComponent(
     # What its upgrade hooks did (CRDs, topologies, the Config object) a rollback does not undo.
     rolls_back=False,
     mirrored=_mirrored,
+    crds=Crds.ITSELF,
+    # A user's release has the same name, so the Helm provider would take it over without a word.
+    rivals=lambda _: [deployment(c.KAI_SCHEDULER, "kai-operator", ours=never)],
     provides=(Check.serves(c.KAI_API),),
 )

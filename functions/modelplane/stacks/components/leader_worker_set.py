@@ -2,7 +2,8 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Check, Context, Images, pull_secrets
+from modelplane.stacks.component import ChartComponent, Check, Context, Crds, Images, pull_secrets
+from modelplane.stacks.rival import Rival
 
 
 def _values(_: Context) -> Manifest:
@@ -19,11 +20,20 @@ def _mirrored(images: Images) -> Manifest:
     return values
 
 
+_WEBHOOK = Rival(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingWebhookConfiguration",
+    "lws-validating-webhook-configuration",
+)
+
 COMPONENT = ChartComponent(
     key="leader-worker-set",
     pin="leader-worker-set",
     namespace="lws-system",
     values=_values,
     mirrored=_mirrored,
+    crds=Crds.FOLDER,
+    # Chart and plain manifests alike use this name (kubernetes-sigs/lws, charts/lws/templates/webhook).
+    rivals=lambda _: [_WEBHOOK],
     provides=(Check.serves(c.LWS_API),),
 )

@@ -47,6 +47,6 @@ def _documents(_: Context) -> list[Document]:
 COMPONENT = ObjectsComponent(
     key="modelexpress-access",
     own=True,
-    needs=("modelexpress-namespace",),
+    after=("modelexpress-namespace",),
     documents=_documents,
 )

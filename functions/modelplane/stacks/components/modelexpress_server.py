@@ -86,7 +86,9 @@ COMPONENT = ObjectsComponent(
     key="modelexpress-server",
     pin=PIN,
     own=True,
-    # The fence stands before there is anything behind it.
-    needs=("modelexpress-crds", "modelexpress-access", "modelexpress-network-policy"),
+    namespace=c.MODELEXPRESS_NAMESPACE,
+    # The fence stands before there is anything behind it, and until nothing is.
+    needs=("modelexpress-network-policy",),
+    after=("modelexpress-crds", "modelexpress-access"),
     documents=_documents,
 )

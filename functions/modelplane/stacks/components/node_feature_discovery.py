@@ -1,7 +1,16 @@
 """Node Feature Discovery: labels nodes with an NVIDIA device, as the DRA driver's affinity asks for."""
 
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Context, Images, pull_secrets
+from modelplane.stacks.component import ChartComponent, Context, Crds, Images, pull_secrets
+from modelplane.stacks.rival import deployment
+
+_NAMESPACE = "node-feature-discovery"
+# Names of its own manifests, of its chart as documented, and of the one in GPU operator.
+_MASTERS = (
+    (_NAMESPACE, "nfd-master"),
+    (_NAMESPACE, "nfd-node-feature-discovery-master"),
+    ("gpu-operator", "gpu-operator-node-feature-discovery-master"),
+)
 
 
 def _values(context: Context) -> Manifest:
@@ -19,11 +28,18 @@ def _mirrored(images: Images) -> Manifest:
     return values
 
 
-# Nothing to check on a Provided cluster: a node label set by hand serves the DRA driver as well.
+# Optional, and nothing to check on a Provided cluster: where nodes carry nvidia.com/gpu.present=true, or
+# another NFD labels them, the DRA driver asks for no more.
 COMPONENT = ChartComponent(
     key="node-feature-discovery",
     pin="node-feature-discovery",
-    namespace="node-feature-discovery",
+    namespace=_NAMESPACE,
     values=_values,
     mirrored=_mirrored,
+    crds=Crds.FOLDER,
+    rivals=lambda _: [
+        deployment(*master, instead="leave ours out: spec.components.node-feature-discovery.enabled false")
+        for master in _MASTERS
+    ],
+    optional=True,
 )

@@ -7,9 +7,12 @@ from modelplane.stacks.component import (
     ChartComponent,
     Check,
     Context,
+    Crds,
+    Fixed,
     Images,
     pull_secrets,
 )
+from modelplane.stacks.rival import Rival, never
 
 _IMAGE = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
 
@@ -36,12 +39,35 @@ def _mirrored(images: Images) -> Manifest:
     return values
 
 
+# A device plugin hands out the same GPUs behind the driver's back. Its static manifest and GPU operator both
+# use this name.
+_PLUGIN = "nvidia-device-plugin-daemonset"
+
+
+def _rivals(_: Context) -> list[Rival]:
+    advice = "turn it off (GPU operator: devicePlugin.enabled false)"
+    return [
+        Rival(c.DRA_API, "DeviceClass", c.GPU_DEVICE_CLASS),
+        *(
+            Rival("apps/v1", "DaemonSet", _PLUGIN, space, instead=advice, ours=never)
+            for space in ("kube-system", "gpu-operator")
+        ),
+    ]
+
+
 COMPONENT = ChartComponent(
     key="nvidia-dra-driver",
     pin="nvidia-dra-driver",
-    needs=("node-feature-discovery", "nvidia-dra-driver-quota"),
+    needs=("nvidia-dra-driver-quota",),
+    after=("node-feature-discovery",),
     namespace=c.DRA_DRIVER_NAMESPACE,
     values=_values,
     mirrored=_mirrored,
+    crds=Crds.FOLDER,
+    fixed=(
+        Fixed(("gpuResourcesEnabledOverride",), "the chart refuses to render"),
+        Fixed(("resources", "gpus", "enabled"), "no GPU is published and every claim pends"),
+    ),
+    rivals=_rivals,
     provides=(Check(c.DRA_API, "DeviceClass", c.GPU_DEVICE_CLASS, ON_APPLY),),
 )

@@ -2,7 +2,8 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Context, Images, pull_secrets
+from modelplane.stacks.component import ChartComponent, Context, Crds, Images, pull_secrets
+from modelplane.stacks.rival import Rival, deployment
 
 _OFF = {"enabled": False}
 _ENVOY_METRICS_PORT = "19001"
@@ -62,11 +63,22 @@ def _mirrored(images: Images) -> Manifest:
     return {"global": settings} if settings else {}
 
 
+def _rivals(_: Context) -> list[Rival]:
+    # Two operators fight over every Prometheus of the cluster. Names: plain manifests, and the chart under
+    # the two release names its documentation uses.
+    found = ("prometheus-operator", "kube-prometheus-stack-operator", "prometheus-kube-prometheus-operator")
+    advice = "leave ours out: spec.components.prometheus.enabled false"
+    return [deployment(c.MONITORING_NAMESPACE, name, instead=advice) for name in found]
+
+
 COMPONENT = ChartComponent(
     key="prometheus",
     pin="prometheus",
     namespace=c.MONITORING_NAMESPACE,
     values=_values,
     mirrored=_mirrored,
+    # Its own upgrade Job pulls kubectl under the cluster's version, a tag that clouds' builds do not have.
+    crds=Crds.FOLDER,
+    rivals=_rivals,
     optional=True,
 )
