@@ -10,8 +10,11 @@ from typing import Any
 from modelplane import contracts as c
 from modelplane.core import Answer, Inputs, paths, settle
 from modelplane.kinds import serving_stack
+from modelplane.sim.world import World
 
 ADDRESS = "203.0.113.7"
+# What crossplane-runtime says of an Object that only observes, where there is nothing to observe.
+ABSENT = "observe failed: external resource does not exist"
 KUBECONFIG = {"type": "Kubeconfig", "name": "north-kubeconfig", "key": "kubeconfig"}
 
 CONFIGS = ["provider-config-helm", "provider-config-kubernetes"]
@@ -38,19 +41,44 @@ def stack(name: str = "north-stack", status: Mapping[str, Any] | None = None, **
     return composite
 
 
-def compose(composite: Mapping[str, Any], observed: Mapping[str, Any] | None = None) -> Answer:
-    """One call of the composer."""
-    return settle.compose(serving_stack.KIND, Inputs(dict(composite), dict(observed or {})))
+def secret(name: str, *keys: str, namespace: str = c.SYSTEM_NAMESPACE) -> dict[str, Any]:
+    """A Secret with those keys."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": dict.fromkeys(keys, "czNjcmV0LXZhbHVl"),
+    }
+
+
+# The mirror's Secret of a stack with images.pullSecretRef "login".
+LOGIN = secret("login", ".dockerconfigjson", "username", "password")
+
+
+def compose(
+    composite: Mapping[str, Any],
+    observed: Mapping[str, Any] | None = None,
+    *others: Mapping[str, Any],
+) -> Answer:
+    """One call of the composer; `others` is what else is on the control plane, for what it requires."""
+    world = World.of(others)
+    required = {r.name: world.fetch(r) for r in serving_stack.KIND.requires(dict(composite))}
+    return settle.compose(serving_stack.KIND, Inputs(dict(composite), dict(observed or {}), required))
 
 
 def reported(manifest: Mapping[str, Any], ready: bool = True) -> dict[str, Any]:
     """The composed object as observed once its provider has applied it."""
     seen = copy.deepcopy(dict(manifest))
     status = "True" if ready else "False"
+    if manifest["metadata"].get("labels", {}).get(c.ROLE_LABEL) == c.ROLE_RIVAL:
+        return failed({"rival": seen}, "rival", ABSENT)["rival"]
     if manifest["kind"] in ("Object", "Release"):
         seen["status"] = {
             "conditions": [{"type": "Synced", "status": "True"}, {"type": c.READY, "status": status}]
         }
+    if manifest["kind"] == "Release":
+        version = manifest["spec"]["forProvider"]["chart"]["version"]
+        seen["status"]["atProvider"] = {"state": "deployed", "revision": 1, "version": version}
     remote = paths.mapping(manifest, "spec", "forProvider", "manifest")
     if remote:
         at_provider = copy.deepcopy(dict(remote))
@@ -60,11 +88,13 @@ def reported(manifest: Mapping[str, Any], ready: bool = True) -> dict[str, Any]:
     return seen
 
 
-def settled(composite: Mapping[str, Any], passes: int = 30) -> tuple[Answer, dict[str, Any]]:
+def settled(
+    composite: Mapping[str, Any], *others: Mapping[str, Any], passes: int = 30
+) -> tuple[Answer, dict[str, Any]]:
     """Compose until nothing changes, every composed object becoming ready between two calls."""
     observed: dict[str, Any] = {}
     for _ in range(passes):
-        answer = compose(composite, observed)
+        answer = compose(composite, observed, *others)
         seen = {key: reported(composed.manifest) for key, composed in answer.resources.items()}
         if seen == observed:
             return answer, observed

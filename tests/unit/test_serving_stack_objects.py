@@ -30,7 +30,8 @@ def test_every_object_is_valid_for_the_real_api(stack: str, provided: str, cloud
             provided=provided,
             cloud=cloud,
             images={"mirror": "registry.example.org", "pullSecretRef": {"name": "login"}},
-        )
+        ),
+        stacks.LOGIN,
     )
     faults = [
         f"{key}: {fault}"
@@ -102,7 +103,7 @@ def test_everything_says_which_cluster_and_component_it_is(stack: str) -> None:
     ],
 )
 def test_kai_is_never_rolled_back(ready: bool | None, revision: Any, limited: bool, reason: str) -> None:
-    composite = stacks.stack(stack=c.DYNAMO)
+    composite = stacks.stack(stack=c.DYNAMO, cloud=c.EKS)
     settled, observed = stacks.settled(composite)
     if ready is None:
         del observed["kai-scheduler"]
@@ -233,23 +234,23 @@ def test_both_queues_let_everything_run() -> None:
 
 @pytest.mark.parametrize("stack", [c.STANDARD, c.DYNAMO])
 def test_a_crd_stays_when_the_stack_goes(stack: str) -> None:
-    """Deleting one deletes every object of its kind, whoever made it."""
+    """Deleting one deletes every object of its kind, whoever made it; so does the platform's namespace."""
     answer, _ = stacks.settled(stacks.stack(stack=stack))
     for key, manifest in stacks.of_kind(answer, "Object").items():
-        is_crd = stacks.remote(answer, key)["kind"] == "CustomResourceDefinition"
-        assert ("Delete" not in manifest["spec"].get("managementPolicies", ["Delete"])) == is_crd
+        stays = stacks.remote(answer, key)["kind"] == "CustomResourceDefinition" or key == "gateway-namespace"
+        assert ("Delete" not in manifest["spec"].get("managementPolicies", ["Delete"])) == stays
 
 
 def test_a_mirror_serves_every_chart_and_image() -> None:
     images = {"mirror": "registry.example.org/mirror", "pullSecretRef": {"name": "login"}}
-    answer, _ = stacks.settled(stacks.stack(stack=c.DYNAMO, images=images))
+    answer, _ = stacks.settled(stacks.stack(stack=c.DYNAMO, images=images), stacks.LOGIN)
     for manifest in stacks.of_kind(answer, "Release").values():
         chart = manifest["spec"]["forProvider"]["chart"]
         assert chart["repository"].startswith("oci://registry.example.org/mirror/")
         assert chart["pullSecretRef"] == {"name": "login"}
     pod = stacks.remote(answer, "modelexpress-server-deployment")["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"].startswith("registry.example.org/mirror/nvidia/ai-dynamo/")
-    assert pod["imagePullSecrets"] == [{"name": "login"}]
+    assert pod["imagePullSecrets"] == [{"name": c.PULL_SECRET}]
 
 
 def test_credentials_go_to_the_mirror_only() -> None:
@@ -258,10 +259,13 @@ def test_credentials_go_to_the_mirror_only() -> None:
 
 
 def test_the_platforms_values_win_key_by_key() -> None:
-    values = {"crdInstaller": {"enabled": False}, "replicaCount": 2}
-    answer, _ = stacks.settled(stacks.stack(stack=c.DYNAMO, components={"grove": {"values": values}}))
-    found = answer.resources["grove"].manifest["spec"]["forProvider"]["values"]
-    assert found == {**values, "webhookServerSecret": {"enabled": False}}
+    values = {"nvidiaDriverRoot": "/run/nvidia/driver", "resources": {"gpus": {"x": 1}}, "webhook": {}}
+    components = {"nvidia-dra-driver": {"values": values}}
+    answer, _ = stacks.settled(stacks.stack(stack=c.DYNAMO, components=components))
+    found = answer.resources["nvidia-dra-driver"].manifest["spec"]["forProvider"]["values"]
+    assert found["nvidiaDriverRoot"] == "/run/nvidia/driver"
+    assert found["resources"] == {"gpus": {"enabled": True, "x": 1}, "computeDomains": {"enabled": False}}
+    assert found["gpuResourcesEnabledOverride"] is True
 
 
 def test_an_optional_component_can_be_left_out_and_is_removed() -> None:

@@ -43,7 +43,7 @@ def test_the_gateway_is_ready_when_it_has_an_address() -> None:
 
 
 def test_each_component_says_its_version_state_and_why() -> None:
-    composite = stacks.stack(stack=c.DYNAMO)
+    composite = stacks.stack(stack=c.DYNAMO, cloud=c.EKS)
     settled, observed = stacks.settled(composite)
     assert stacks.component(settled, "grove") == {
         "name": "grove",
@@ -83,16 +83,51 @@ def test_a_failed_helm_release_is_told_in_helms_words() -> None:
     assert len(found["message"]) <= 512, "a provider's error may quote a whole manifest"
 
 
-def test_a_bad_kubeconfig_is_what_the_condition_says() -> None:
+NAMED = "Secret modelplane-system/north-kubeconfig"
+
+
+@pytest.mark.parametrize(
+    ("secret", "code", "told", "reason"),
+    [
+        ((), "SecretUnusable", f"{NAMED} does not exist: create it with key kubeconfig", "nobody made it"),
+        (
+            (stacks.secret("north-kubeconfig", "config"),),
+            "SecretUnusable",
+            f"{NAMED} has no key kubeconfig: add it",
+            "its key is another",
+        ),
+        (
+            (stacks.secret("north-kubeconfig", "kubeconfig", namespace="elsewhere"),),
+            "SecretUnusable",
+            f"{NAMED} does not exist: create it with key kubeconfig",
+            "one of that name elsewhere is another",
+        ),
+        (
+            (stacks.secret("north-kubeconfig", "kubeconfig"),),
+            "ComponentFailed",
+            "node-feature-discovery: connect: no route to host; 0 of ",
+            "what is in it is for the provider to judge",
+        ),
+    ],
+)
+def test_a_bad_kubeconfig_is_what_the_condition_says(
+    secret: tuple[dict[str, Any], ...], code: str, told: str, reason: str
+) -> None:
     composite = stacks.stack()
     _, settled = stacks.settled(composite)
     observed = {k: settled[k] for k in (*stacks.CONFIGS, "node-feature-discovery", "inference-pool-crd")}
-    why = 'cannot get kubeconfig: secrets "north-kubeconfig" not found'
     for key in ("node-feature-discovery", "inference-pool-crd"):
-        observed = stacks.failed(observed, key, why)
-    status, code, message = stacks.says(stacks.compose(composite, observed))
-    assert (status, code) == (False, "ComponentFailed")
-    assert message.startswith(f"node-feature-discovery: {why}; 0 of ")
+        observed = stacks.failed(observed, key, "connect: no route to host")
+    answer = stacks.compose(composite, observed, *secret)
+    status, found, message = stacks.says(answer)
+    assert (status, found) == (False, code), reason
+    assert message.startswith(told)
+    assert stacks.component(answer, "node-feature-discovery")["message"] == "connect: no route to host"
+
+
+def test_a_secret_that_only_we_cannot_see_does_not_unsettle_what_works() -> None:
+    answer, _ = stacks.settled(stacks.stack())
+    assert stacks.says(answer) == (True, "ComponentsReady", "")
 
 
 @pytest.mark.parametrize("stack", [c.STANDARD, c.DYNAMO])
@@ -144,5 +179,5 @@ def test_before_a_provided_cluster_answers_nothing_is_known() -> None:
 
 
 def test_a_managed_cluster_has_no_requirements() -> None:
-    answer = stacks.compose(stacks.stack())
+    answer = stacks.compose(stacks.stack(cloud=c.EKS))
     assert stacks.says(answer, c.REQUIREMENTS_MET) == (True, "ComponentsManaged", "")

@@ -4,15 +4,20 @@ Which components there are, and what each needs, is data (`stacks/`); this compo
 the cluster, and reports. What the spec asks for and is not understood keeps all that runs.
 """
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api.serving_stack import ServingStackSpec
-from modelplane.core import Desired, Hold, Inputs, InvalidSpecError, Kind, Plan, Ready, paths, specs
+from modelplane.core import Desired, Inputs, InvalidSpecError, Kind, Plan, Ready, paths, specs
 from modelplane.core.builders import Identity, SecretKey, Target, provider_config
-from modelplane.facts import versions
-from modelplane.facts.versions import Release, UnknownReleaseError
+from modelplane.facts.versions import Pin, Release
+from modelplane.kinds import serving_stack_move as move
+from modelplane.kinds import serving_stack_rivals as rivals
+from modelplane.kinds import serving_stack_secrets as secrets
 from modelplane.kinds import serving_stack_status as status
 from modelplane.stacks import join
 from modelplane.stacks.component import ChartComponent, Component, Context, Images, Listener
@@ -21,62 +26,71 @@ from modelplane.stacks.render import Renderer
 HELM_CONFIG = "provider-config-helm"
 KUBERNETES_CONFIG = "provider-config-kubernetes"
 GATEWAY_KEY = "gateway"
-
-REASON_UNKNOWN_RELEASE = "UnknownRelease"
+# Of a component's values, as JSON: a response holds all of them, and core refuses one of 4 MiB.
+VALUES_LIMIT = 32768
 
 
 def compose(inputs: Inputs) -> Plan:
     """Return what the stack wants on its cluster."""
     spec = specs.parse(ServingStackSpec, inputs.spec, c.COMPONENTS_READY)
-    release = _release(spec, inputs)
     components = _components(spec)
-    context = _context(spec, release)
-    renderer = Renderer(
+    moves = move.plan(spec.stack_release, components, inputs)
+    renderer = _renderer(spec, inputs, components, moves)
+    _check_values(spec, components, renderer.context)
+    rendered = renderer.render(components)
+    looks = rivals.looks(rendered, renderer, inputs)
+    rendered = rivals.held(rendered, looks)
+    pace = move.pace(rendered, inputs, moves)
+    copies = secrets.copies(rendered, renderer, inputs)
+    scene = status.Scene(
+        inputs, moves.target, moves.before if moves.under_way else None, looks, pace.moved, pace.waits
+    )
+    reports = status.reports(rendered, scene)
+    serving = move.serving(rendered, inputs, moves)
+    fields: dict[str, Any] = {
+        "stackRelease": moves.target.name if pace.done else moves.recorded,
+        "components": [report.entry() for report in reports],
+    }
+    if address := _address(inputs):
+        fields["gateway"] = {"address": address}
+    whole = _whole(spec, inputs, withheld=secrets.withheld(copies, inputs.observed))
+    moving = f"moves from {moves.recorded} to {moves.target.name}" if moves.under_way else ""
+    return Plan(
+        resources=[*_configs(spec, inputs), *pace.resources, *rivals.objects(looks), *copies],
+        status=fields,
+        conditions=[
+            status.components_ready(reports, replace(whole, serving=serving, move=moving)),
+            status.requirements_met(reports, spec.provided),
+        ],
+        # What comes up beside the components in a move takes nothing away from what they serve.
+        ready=True if serving and not whole.withheld else None,
+    )
+
+
+def _renderer(
+    spec: ServingStackSpec, inputs: Inputs, components: list[Component], moves: move.Move
+) -> Renderer:
+    return Renderer(
         owner=inputs.name,
         target=Target(
             config=names.child(inputs.name, "cluster"),
             labels={c.CLUSTER_LABEL: names.label_value(spec.cluster_name or inputs.name)},
         ),
         configs=(HELM_CONFIG, KUBERNETES_CONFIG),
-        context=context,
+        context=_context(spec, moves.target, move.crd_charts(components, moves)),
         overrides={key: settings.values for key, settings in spec.components.items()},
         provided=spec.provided == c.PROVIDED,
         installed=_installed(inputs),
     )
-    rendered = renderer.render(components)
-    reports = status.reports(rendered, context, inputs)
-    fields: dict[str, Any] = {
-        "stackRelease": release.name,
-        "components": [report.entry() for report in reports],
-    }
-    if address := _address(inputs):
-        fields["gateway"] = {"address": address}
-    return Plan(
-        resources=[*_configs(spec, inputs), *(d for r in rendered for d in r.desired)],
-        status=fields,
-        conditions=[
-            status.components_ready(reports, connected=_connected(inputs)),
-            status.requirements_met(reports, spec.provided),
-        ],
+
+
+def _whole(spec: ServingStackSpec, inputs: Inputs, *, withheld: bool) -> status.Whole:
+    return status.Whole(
+        connected=HELM_CONFIG in inputs.observed and KUBERNETES_CONFIG in inputs.observed,
+        secrets=secrets.problems(spec, inputs),
+        pull=secrets.pull_problem(inputs),
+        withheld=withheld,
     )
-
-
-def _release(spec: ServingStackSpec, inputs: Inputs) -> Release:
-    """The spec's release, else the recorded one, else the newest: a cluster moves only when asked."""
-    recorded = paths.text(inputs.composite, "status", "stackRelease")
-    try:
-        if spec.stack_release:
-            return versions.release(spec.stack_release)
-        return versions.release(recorded) if recorded else versions.newest()
-    except UnknownReleaseError as error:
-        if spec.stack_release:
-            raise InvalidSpecError(c.COMPONENTS_READY, "spec.stackRelease", str(error)) from None
-        # An older package over a newer stack: installing older charts over newer ones unasked is a guess.
-        raise Hold(
-            c.COMPONENTS_READY,
-            REASON_UNKNOWN_RELEASE,
-            f"status.stackRelease: {error}; update the package, or name a known release in spec.stackRelease",
-        ) from None
 
 
 def _components(spec: ServingStackSpec) -> list[Component]:
@@ -102,7 +116,26 @@ def _components(spec: ServingStackSpec) -> list[Component]:
     return [x for x in components if x.key not in spec.components or spec.components[x.key].enabled]
 
 
-def _context(spec: ServingStackSpec, release: Release) -> Context:
+def _check_values(spec: ServingStackSpec, components: list[Component], context: Context) -> None:
+    """Refuse values that are too large, or that undo what the stack does not work without."""
+    for component in components:
+        values = spec.components[component.key].values if component.key in spec.components else {}
+        if not values or not isinstance(component, ChartComponent):
+            continue
+        field = f"spec.components.{component.key}.values"
+        if len(json.dumps(values)) > VALUES_LIMIT:
+            message = f"are larger than {VALUES_LIMIT} bytes: have fewer, or a chart of your own"
+            raise InvalidSpecError(c.COMPONENTS_READY, field, message)
+        ours, merged = component.merged(context, {}), component.merged(context, values)
+        for fixed in component.fixed:
+            if paths.at(ours, *fixed.path) != paths.at(merged, *fixed.path):
+                message = (
+                    f"{'.'.join(fixed.path)} is the stack's own, since otherwise {fixed.why}: leave it out"
+                )
+                raise InvalidSpecError(c.COMPONENTS_READY, field, message)
+
+
+def _context(spec: ServingStackSpec, release: Release, crd_charts: Sequence[Pin]) -> Context:
     # Credentials for the mirror: sent to a public registry they would turn anonymous pulls into failed ones.
     ref = spec.images.pull_secret_ref if spec.images.mirror else None
     settings: dict[str, Any] = {}
@@ -116,6 +149,7 @@ def _context(spec: ServingStackSpec, release: Release) -> Context:
         gateway_class=spec.gateway.class_name,
         images=Images(spec.images.mirror, ref.name if ref else ""),
         pool_taints=spec.pool_taints,
+        crd_charts=crd_charts,
         **settings,
     )
 
@@ -168,13 +202,12 @@ def _installed(inputs: Inputs) -> frozenset[str]:
     return frozenset(key for key in inputs.observed if is_installed(key))
 
 
-def _connected(inputs: Inputs) -> bool:
-    return HELM_CONFIG in inputs.observed and KUBERNETES_CONFIG in inputs.observed
-
-
 KIND = Kind(
     api_version=c.INFRA_API,
     kind="ServingStack",
     compose=compose,
     conditions=(c.COMPONENTS_READY, c.REQUIREMENTS_MET),
+    requires=secrets.requirements,
+    # Cores up to 2.3 do not watch what is required: so long a changed Secret waits for its copies.
+    ttl=60,
 )
