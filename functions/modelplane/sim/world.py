@@ -91,6 +91,22 @@ class World:
             world.apply(document)
         return world
 
+    def copy(self) -> "World":
+        """Return a world of its own with the same objects."""
+        return World(
+            objects=dict(self.objects),
+            children={owner: dict(found) for owner, found in self.children.items()},
+            born=dict(self.born),
+            deleting=dict(self.deleting),
+            waiting=dict(self.waiting),
+            gone=dict(self.gone),
+            replays=dict(self.replays),
+            leaks=list(self.leaks),
+            failures=list(self.failures),
+            passes=self.passes,
+            _owners=dict(self._owners),
+        )
+
     def apply(self, manifest: Mapping[str, Any]) -> Ref:
         """Create or replace an object as its owner's apply does; status and providers' marks stay.
 
