@@ -58,7 +58,7 @@ def device(name: str = "gpu", count: int = 1, class_name: str = "gpu.nvidia.com"
 
 
 # As an InferenceClass with EFA interfaces has them claimed (chart aws-dranet).
-NIC = device("efa", 4, "efa.networking.k8s.aws")
+NIC = {"name": "efa", "deviceClassName": "efa.networking.k8s.aws", "count": 4}
 
 
 def engine(name: str = "main", *members: Manifest, **over: Any) -> Manifest:
