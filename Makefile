@@ -28,7 +28,7 @@ test: $(STAMP) ## Unit, golden, property, contract and shell tests
 	$(BIN)/pytest -n 2
 
 golden: $(STAMP) ## Rewrite the golden files; review the diff
-	MODELPLANE_GOLDEN=write $(BIN)/pytest tests/golden
+	MODELPLANE_GOLDEN=write $(BIN)/pytest tests/golden tests/unit/test_replica_goldens.py
 
 check: $(STAMP) generate format lint types imports ## Everything but the tests; fails where it changed a file
 	@git diff --exit-code --stat || { echo "make check changed the files above: commit them"; exit 1; }
