@@ -145,6 +145,8 @@ def edges(answer: Answer) -> list[tuple[str, str]]:
     configs = {m["apiVersion"]: k for k, m in of_kind(answer, "ProviderConfig").items()}
 
     def key(ref: Mapping[str, Any]) -> str:
+        if ref["apiVersion"] == c.EKS_API:
+            return "lifeline"
         if ref["kind"] == "ProviderConfig":
             return configs[ref["apiVersion"]]
         return by_name[(ref["kind"], ref["resourceRef"]["name"])]

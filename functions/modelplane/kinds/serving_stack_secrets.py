@@ -3,19 +3,21 @@
 They are only told of here, or copied; no value reaches a message.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api.serving_stack import ServingStackSpec
 from modelplane.core import Desired, Inputs, Manifest, Requirement, Waiting, images, paths
-from modelplane.stacks.component import ChartComponent
+from modelplane.stacks.component import ChartComponent, Component, Images
 from modelplane.stacks.render import Rendered, Renderer
 
 _PULL = "pull-secret-"
 # What the Helm provider reads of a repository's Secret (provider-helm, spec.forProvider.chart.pullSecretRef).
 _LOGIN = ("username", "password")
+# A chart that has nothing to set for a mirror has no image.
+_ANY = Images("mirror", "secret")
 
 
 def requirements(composite: Manifest) -> list[Requirement]:
@@ -98,16 +100,16 @@ def _namespaces(rendered: Sequence[Rendered]) -> Mapping[str, list[str]]:
     """Return the namespaces that components run pods in, with the keys of what runs them."""
     found: dict[str, list[str]] = {}
     for each in rendered:
-        if each.component.namespace and each.desired and not each.checks:
-            found.setdefault(each.component.namespace, []).extend(_runs_pods(each))
+        if not each.checks and (pulling := [d.key for d in each.desired if _pulls(each.component, d)]):
+            found.setdefault(each.component.namespace, []).extend(pulling)
     return found
 
 
-def _runs_pods(each: Rendered) -> Iterator[str]:
-    for desired in each.desired:
-        kind = paths.text(desired.manifest, "spec", "forProvider", "manifest", "kind")
-        if isinstance(each.component, ChartComponent) or kind == "Deployment":
-            yield desired.key
+def _pulls(component: Component, desired: Desired) -> bool:
+    if isinstance(component, ChartComponent):
+        return bool(component.mirrored(_ANY))
+    kind = paths.text(desired.manifest, "spec", "forProvider", "manifest", "kind")
+    return kind in ("Deployment", "Job")
 
 
 def withheld(found: Sequence[Desired | Waiting], observed: Mapping[str, Any]) -> bool:

@@ -23,8 +23,7 @@ COMPONENT = ChartComponent(
     key="ai-gateway",
     pin="ai-gateway",
     # It reads Envoy Gateway's kinds, and looks for InferencePool once, when it starts.
-    needs=("ai-gateway-crds", "inference-pool-crd"),
-    after=("envoy-gateway",),
+    after=("ai-gateway-crds", "envoy-gateway", "inference-pool-crd"),
     namespace=c.AI_GATEWAY_NAMESPACE,
     mirrored=_mirrored,
     # In a chart of their own: ai-gateway-crds.

@@ -35,6 +35,6 @@ def _documents(context: Context) -> list[Document]:
 COMPONENT = ObjectsComponent(
     key="gateway-proxy",
     own=True,
-    needs=("gateway-namespace", "envoy-gateway"),
+    after=("gateway-namespace", "envoy-gateway"),
     documents=_documents,
 )

@@ -58,8 +58,8 @@ def _rivals(_: Context) -> list[Rival]:
 COMPONENT = ChartComponent(
     key="nvidia-dra-driver",
     pin="nvidia-dra-driver",
-    needs=("nvidia-dra-driver-quota",),
-    after=("node-feature-discovery",),
+    needs=("nvidia-dra-driver-namespace",),
+    after=("node-feature-discovery", "nvidia-dra-driver-quota"),
     namespace=c.DRA_DRIVER_NAMESPACE,
     values=_values,
     mirrored=_mirrored,

@@ -27,6 +27,6 @@ def _documents(_: Context) -> list[Document]:
 
 COMPONENT = ObjectsComponent(
     key="nvidia-dra-driver-quota",
-    needs=("nvidia-dra-driver-namespace",),
+    after=("nvidia-dra-driver-namespace",),
     documents=_documents,
 )
