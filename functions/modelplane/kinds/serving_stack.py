@@ -15,6 +15,7 @@ from modelplane.api.serving_stack import ServingStackSpec
 from modelplane.core import Desired, Inputs, InvalidSpecError, Kind, Plan, Ready, paths, specs
 from modelplane.core.builders import Identity, SecretKey, Target, provider_config
 from modelplane.facts.versions import Pin, Release
+from modelplane.kinds import serving_stack_lifelines as lifelines
 from modelplane.kinds import serving_stack_move as move
 from modelplane.kinds import serving_stack_rivals as rivals
 from modelplane.kinds import serving_stack_secrets as secrets
@@ -55,8 +56,15 @@ def compose(inputs: Inputs) -> Plan:
         fields["gateway"] = {"address": address}
     whole = _whole(spec, inputs, withheld=secrets.withheld(copies, inputs.observed))
     moving = f"moves from {moves.recorded} to {moves.target.name}" if moves.under_way else ""
+    configs = _configs(spec, inputs)
     return Plan(
-        resources=[*_configs(spec, inputs), *pace.resources, *rivals.objects(looks), *copies],
+        resources=[
+            *configs,
+            *pace.resources,
+            *rivals.objects(looks),
+            *copies,
+            *lifelines.held(inputs, configs),
+        ],
         status=fields,
         conditions=[
             status.components_ready(reports, replace(whole, serving=serving, move=moving)),
@@ -207,7 +215,7 @@ KIND = Kind(
     kind="ServingStack",
     compose=compose,
     conditions=(c.COMPONENTS_READY, c.REQUIREMENTS_MET),
-    requires=secrets.requirements,
+    requires=lambda composite: [*secrets.requirements(composite), *lifelines.requirements(composite)],
     # Cores up to 2.3 do not watch what is required: so long a changed Secret waits for its copies.
     ttl=60,
 )
