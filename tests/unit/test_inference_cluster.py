@@ -222,6 +222,21 @@ def test_the_stack_release_on_record_is_handed_down_and_the_specs_wins() -> None
     assert compose(named).resources[STACK].manifest["spec"]["stackRelease"] == "2027.03"
 
 
+@pytest.mark.parametrize(
+    ("cluster", "name", "reason"),
+    [
+        (p.cluster(source=c.EXISTING), c.OWN_GATEWAY_CLASS, "a class called envoy may be somebody else's"),
+        (p.cluster(), None, "a cluster that we make has no class but ours"),
+    ],
+)
+def test_on_a_cluster_that_is_not_ours_to_make_the_gateway_has_a_class_of_its_own(
+    cluster: p.Manifest, name: str | None, reason: str
+) -> None:
+    observed = serving() if name is None else {}
+    spec = compose(cluster, observed=observed).resources[STACK].manifest["spec"]
+    assert spec.get("gateway") == ({"className": name} if name else None), reason
+
+
 def test_an_unready_child_says_why_in_the_condition() -> None:
     first = compose(p.cluster()).resources[CLOUD].manifest
     child = p.reported(first, ready=False)

@@ -21,7 +21,6 @@ _NAMESPACE = "namespace-"
 _POLICY = "network-policy-"
 _PULL = "pull-secret-"
 PULL_SECRET = "pull-secret"
-_DOCKER_CONFIG = ".dockerconfigjson"
 
 _GUARD_REASON = (
     "ModelReplicas or ModelCacheReplicas use this cluster. Delete the ModelDeployments and ModelCaches, or"
@@ -155,27 +154,20 @@ def _pull_secrets(
     """
     if not (secret := images.pull_secret(inputs.composite)):
         return []
-    encoded = paths.text(inputs.one(PULL_SECRET), "data", _DOCKER_CONFIG)
+    encoded = paths.text(inputs.one(PULL_SECRET), "data", images.DOCKER_CONFIG)
     found: list[Desired | Waiting] = []
     for team in who.kept:
         key = f"{_PULL}{team}"
         if not encoded:
-            found.append(Waiting(key, f"Secret {c.SYSTEM_NAMESPACE}/{secret} has no key {_DOCKER_CONFIG}"))
+            found.append(
+                Waiting(key, f"Secret {c.SYSTEM_NAMESPACE}/{secret} has no key {images.DOCKER_CONFIG}")
+            )
             continue
         labels = {c.NAMESPACE_LABEL: names.label_value(team)}
-        copied: Manifest = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": c.PULL_SECRET,
-                "namespace": names.team_namespace(team),
-                "labels": labels,
-            },
-            "type": "kubernetes.io/dockerconfigjson",
-            "data": {_DOCKER_CONFIG: encoded},
-        }
         wrapped = target.object(
-            names.child(inputs.name, key), copied, labels={**labels, c.RESOURCE_LABEL: names.label_value(key)}
+            names.child(inputs.name, key),
+            images.copied(names.team_namespace(team), encoded, labels),
+            labels={**labels, c.RESOURCE_LABEL: names.label_value(key)},
         )
         found.append(Desired(key, wrapped, Ready.exists(), after=(config_key, f"{_NAMESPACE}{team}")))
     return found

@@ -210,6 +210,8 @@ def _stack(
         "stack": spec.stack,
         "stackRelease": spec.stack_release or paths.text(inputs.composite, "status", "stackRelease"),
         "provided": cloud.provided(spec),
+        # On a cluster that is not ours to make, a class of the usual name may be somebody else's.
+        "gateway": {"className": c.OWN_GATEWAY_CLASS} if cloud.provision is None else None,
         "poolTaints": sorted({key for p in spec.node_pools for t in p.taints or () if (key := t.get("key"))}),
         "images": spec.images,
         "components": spec.components,
