@@ -2,6 +2,7 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
+from modelplane.stacks import monitors
 from modelplane.stacks.component import ChartComponent, Context, Crds, Images, pull_secrets
 from modelplane.stacks.rival import Rival, deployment
 
@@ -41,6 +42,7 @@ def _values(context: Context) -> Manifest:
         "prometheusOperator": {"admissionWebhooks": _OFF, "tls": _OFF},
         "prometheus-node-exporter": {"tolerations": context.node_tolerations},
         "prometheus": {
+            "additionalPodMonitors": monitors.pod_monitors(),
             "prometheusSpec": {
                 "podMonitorSelectorNilUsesHelmValues": False,
                 "serviceMonitorSelectorNilUsesHelmValues": False,
