@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from modelplane.schedule import cel, cel_text
+from modelplane.schedule import cel, cel_text, regex
 from modelplane.schedule.devices import Shape, node
 
 H200 = {
@@ -31,7 +31,7 @@ TRUE = [
     (f'{C}.memory == quantity("143771Mi")', "equality by value"),
     (f'{C}.memory.isGreaterThan(quantity("1")) && {C}.memory.isLessThan(quantity("1Ti"))', "both orders"),
     (f'{C}.memory.sub(quantity("1Mi")).add(1048576).compareTo({C}.memory) == 0', "arithmetic"),
-    ('quantity("1").sign() == 1 && quantity("1000m").isInteger()', "the quantity family"),
+    ('sign(quantity("1")) == 1 && quantity("1000m").isInteger()', "the quantity family"),
     ('quantity("2").asInteger() == 2 && quantity("500m").asApproximateFloat() == 0.5', "its numbers"),
     ('isQuantity("1Gi") && !isQuantity("1K")', "a test of quantities"),
     (f'{A}.architecture == "Hopper"', "a string"),
@@ -64,7 +64,7 @@ NOT_TRUE = [
     (f"{A}.nothing == 1", "an unknown id is an error, for this device only"),
     ('device.attributes["other.io"].x == 1', "an id of an unknown domain too"),
     (f"{A}.broken == semver('9.0.0')", "a version no driver could report is not there"),
-    (f"{C}.broken.sign() == 1", "nor is such an amount"),
+    (f"sign({C}.broken) == 1", "nor is such an amount"),
     (f"{A}.architecture", "a value that is no bool is not true"),
     (f"{A}.index", "not even a number"),
     (f'{A}.cuda.compareTo(quantity("1")) >= 0', "a version against a quantity"),
@@ -114,6 +114,62 @@ def test_what_cannot_be_run_says_why(text: str, says: str, reason: str) -> None:
     assert says in found.error, reason
     assert "\n" not in found.error
     assert not found.matches(shape()), reason
+
+
+X = '"' + "x" * 3000 + '"'
+EXPENSIVE = [
+    ('"x"' + '.replace("x", "xxxxxxxxxx")' * 12 + ' == ""', "replacements that lengthen each other"),
+    ('"x"' + '.replace//\n("x", "xxxxxxxxxx")' * 12 + ' == ""', "even with comments between"),
+    ('"x"' + '.replace("", "xx")' * 40 + ' == ""', "between all letters"),
+    ('"x"' + f'.replace("x", {A}.architecture)' * 6 + ' == ""', "by a text only the device knows"),
+    ("[1, 2, 3, 4, 5, 6, 7, 8]" + ".map(x, [1, 2, 3, 4, 5, 6, 7, 8]).flatten()" * 9 + ".size() > 0", "lists"),
+    (f'{X}.split("").all(a, {X}.split("").all(b, a == b))', "a walk over letters in another one"),
+    ("lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))", "ranges in ranges"),
+    ("cel.bind(a, [1,2,3,4,5,6,7,8], cel.bind(b, a+a+a+a+a+a+a+a+a, cel.bind(c, b+b+b+b+b+b+b+b+b, "
+     "c.all(x, c.all(y, true)))))", "walks over a list that bindings made long"),
+    (f"{A}.all//\n(a, {A}.all//\n(b, {A}.all//\n(c, {A}.all//\n(d, {A}.all(e, true)))))", "nested loops"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason"), EXPENSIVE, ids=[row[1] for row in EXPENSIVE])
+def test_what_multiplies_is_refused_before_it_runs(text: str, reason: str) -> None:
+    assert "costs too much" in cel.selector(text).error, reason
+
+
+CHEAP = [
+    (f"{A}.exists(a, {A}.exists(b, a == b) || {A}.exists(b, a != b) || {A}.all(b, a == b))", "loops beside"),
+    (f'{A}.architecture.replace(" ", "-").replace("_", "-").replace(".", "-") == "Hopper"', "no growth"),
+    (" || ".join(f'{A}.architecture.matches("H{n}")' for n in range(20)) + " || true", "many terms"),
+    ("lists.range(1000).all(a, a >= 0)", "one range"),
+    ('["b", "a"].sort()[0] == "a" && [1, 1].distinct().reverse().slice(0, 1) == [1]', "list functions"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason"), CHEAP, ids=[row[1] for row in CHEAP])
+def test_what_only_adds_up_is_run(text: str, reason: str) -> None:
+    found = cel.selector(text)
+    assert found.error == "", reason
+    assert found.matches(shape()), reason
+
+
+ENDLESS = [
+    ("(a+)+$", "a repeated group"), ("a?" * 40 + "a" * 40, "optional letters"), ("(a|a)" * 40, "choices"),
+    ("a*a*a*a*b", "repetitions in a row"), ("((a{1000}){1000}){1000}", "counted ones"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "reason"), ENDLESS, ids=[row[1] for row in ENDLESS])
+def test_a_pattern_that_could_run_for_ever_is_an_error(pattern: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=r"not supported|too many ways"):
+        regex.find("a" * 5000 + "!", pattern)
+    assert not cel.selector(f'("{"a" * 5000}!").find("{pattern}") != "x"').matches(shape()), reason
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 3000 + "true", "!" * 9000 + "x", '"\ud800" == ""', "__attributes(1)", "1" * 5000]
+)
+def test_no_text_raises(text: str) -> None:
+    assert cel.selector(text).error != ""
 
 
 def test_doubling_bindings_are_refused_before_they_fill_memory() -> None:

@@ -35,10 +35,12 @@ PARSED = [
     ("7Ei", 7 * 2**60, "the last one below"),
     ("0001", 1, "leading zeros"),
     ("12e0", 12, "exponent zero"),
+    ("Gi", 0, "no digit at all is zero to Kubernetes"),
+    (".", 0, "nor need there be more than a dot"),
 ]  # fmt: skip
 
 REFUSED = [
-    ("", "empty"), ("Gi", "a bare suffix"), (".", "a bare dot"), ("1K", "capital K is no unit"),
+    ("", "empty"), ("1K", "capital K is no unit"),
     ("1,5", "a comma"), (" 1", "a space before"), ("1 ", "a space after"), ("1\n", "a newline"),
     ("1e", "an exponent without digits"), ("1Gib", "more than a suffix"), ("0x10", "hexadecimal"),
     ("\u0661", "digits of another script"), ("--1", "two signs"), ("1e99999", "an exponent nobody can hold"),

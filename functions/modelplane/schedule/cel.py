@@ -17,7 +17,7 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from modelplane.api import schema_library
-from modelplane.schedule import cel_text, cel_types
+from modelplane.schedule import cel_lists, cel_text, cel_types
 from modelplane.schedule.devices import Shape
 from modelplane.schedule.semver import Semver
 
@@ -69,6 +69,8 @@ def selector(text: str) -> Selector:
         program = environment.compile(cel_text.with_domains(text))
     except RuntimeError as error:
         return Selector(text, _first_line(error))
+    except TypeError:  # half of a surrogate pair is no text to the runtime
+        return Selector(text, "the selector is no valid Unicode")
     if result not in (_BOOL, _DYN):
         return Selector(text, f"gives {result.name().lower()}, not bool")
     return Selector(text, "", program)
@@ -119,10 +121,12 @@ def _environment(*, whole: bool) -> Any:
     return cel.NewEnv(
         descriptor_pool=cel_types.POOL,
         variables={"device": any_map} if whole else dict(_FIELDS),
-        extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_bindings.ExtBindings()],
+        # Version 2 of the string functions is what Kubernetes has; 3 adds another `reverse`.
+        extensions=[ext_strings.ExtStrings(2), ext_optional.ExtOptional(), ext_bindings.ExtBindings()],
         functions=[
             *cel_types.functions(),
-            *schema_library.functions(but=cel_types.NAMES),
+            *cel_lists.functions(),
+            *schema_library.functions(but=cel_types.NAMES | cel_lists.NAMES),
             *(
                 cel.FunctionDecl(
                     f"__{name}",

@@ -97,7 +97,8 @@ _Signature = tuple[str, str, Any, list[Any], bool, Callable[..., Any] | None]
 _SIGNATURES: tuple[_Signature, ...] = (
     ("quantity", "string_to_quantity", QUANTITY, [_S], False, lambda text: wrap(quantity.parse(text))),
     ("isQuantity", "is_quantity", _B, [_S], False, lambda text: _parses(quantity.parse, text)),
-    ("sign", "quantity_sign", _I, [QUANTITY], True, lambda q: _amount(q).sign),
+    # The one that is no member, whatever Kubernetes' documentation says.
+    ("sign", "quantity_sign", _I, [QUANTITY], False, lambda q: _amount(q).sign),
     ("isInteger", "quantity_is_integer", _B, [QUANTITY], True, lambda q: _amount(q).is_integer),
     ("asInteger", "quantity_as_integer", _I, [QUANTITY], True, lambda q: _amount(q).as_integer()),
     ("asApproximateFloat", "quantity_as_float", _D, [QUANTITY], True, lambda q: _amount(q).as_float()),

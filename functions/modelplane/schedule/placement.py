@@ -53,7 +53,9 @@ def place(
     kept_old = rolling.kept(ask, old, good)
     missing = max(0, ask.replicas - len(good) - len(kept_old))
     stay = (*good, *kept_old, *_bridging(leaving, good, missing))
-    return Outcome(sorted(stay, key=_order), missing, whys if len(new) < number else (), len(fleet))
+    gone = [s for s in seats if all(s is not other for other in stay)]
+    short = whys if len(new) < number else ()
+    return Outcome(sorted(stay, key=_order), missing, short, len(fleet), gone)
 
 
 def _order(seat: Seat) -> tuple[str, int]:

@@ -70,10 +70,11 @@ def parse(text: str) -> Quantity:
     """Return the quantity that the text spells.
 
     Raises:
-        ValueError: for text that Kubernetes refuses: no digit, spaces, `K`, a comma, a bare suffix.
+        ValueError: for text that Kubernetes refuses: none, spaces, `K`, a comma.
     """
     found = _TEXT.fullmatch(text)
-    if found is None or not (found["whole"] or found["fraction"]):
+    # No digit at all is 0 to Kubernetes, as in `Gi`, `-` or `.`; only the empty text is refused.
+    if found is None or not text:
         raise ValueError(
             f"{text!r} is no quantity: quantities must match the regular expression of Kubernetes"
         )

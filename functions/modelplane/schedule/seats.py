@@ -101,9 +101,11 @@ class Outcome:
         missing: wanted replicas without a seat of their own, and without an outdated one that stands in.
         whys: where there are missing ones: what ruled each cluster or pool out.
         checked: clusters that were looked at for them.
+        gone: replicas that were there and do not stay; one without a reason was beyond the wanted number.
     """
 
     seats: Sequence[Seat] = ()
     missing: int = 0
     whys: Sequence[Why] = ()
     checked: int = 0
+    gone: Sequence[Seat] = ()

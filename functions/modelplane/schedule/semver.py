@@ -73,4 +73,6 @@ def _prerelease(text: str, part: str) -> int | str:
         return part
     if part != "0" and part.startswith("0"):
         raise ValueError(f"{text!r} is no semantic version: {part} has a leading zero")
+    if int(part) > _UINT64_MAX:
+        raise ValueError(f"{text!r} is no semantic version: {part} is out of range")
     return int(part)
