@@ -37,16 +37,19 @@ generate: $(STAMP)
 	$(BIN)/python tools/generate.py
 
 format: $(STAMP)
-	$(BIN)/ruff format --quiet functions tests tools
+	$(BIN)/ruff format --quiet functions tests tools benchmarks
 
 lint: $(STAMP)
-	$(BIN)/ruff check functions tests tools
+	$(BIN)/ruff check functions tests tools benchmarks
 
 types: $(STAMP)
 	$(BIN)/mypy
 
 imports: $(STAMP)
 	$(BIN)/lint-imports
+
+bench: $(STAMP) ## Measure what the design promises; PART=scheduler, memory, kinds or server runs one
+	$(BIN)/python -m benchmarks $(PART)
 
 crds: $(STAMP) ## Download the CRDs the schema tests judge against, from their pinned releases
 	$(BIN)/python tools/crds.py crds

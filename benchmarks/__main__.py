@@ -1,0 +1,32 @@
+"""`python -m benchmarks [scheduler|memory|kinds|server]...`: everything where nothing is named."""
+
+import sys
+
+import structlog
+
+from benchmarks import kinds, scheduler, server
+
+PARTS = {
+    "scheduler": scheduler.growth,
+    "memory": scheduler.memory,
+    "kinds": kinds.overhead,
+    "server": server.footprint,
+}
+
+
+def _drop(_: object, __: str, ___: object) -> dict[str, object]:
+    raise structlog.DropEvent
+
+
+def main() -> None:
+    """Run the parts that are asked for."""
+    structlog.configure(processors=[_drop])
+    asked = sys.argv[1:] or list(PARTS)
+    if unknown := [name for name in asked if name not in PARTS]:
+        sys.exit(f"benchmarks: no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    for name in asked:
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()
