@@ -80,6 +80,7 @@ MODELEXPRESS_LABEL: Final = f"{GROUP}/modelexpress"
 POOL_LABEL: Final = f"{GROUP}/pool"
 # On subnets of a cluster's network.
 ZONE_LABEL: Final = f"{GROUP}/zone"
+SUBNET_TIER_LABEL: Final = f"{GROUP}/subnet-tier"
 GPU_LABEL: Final = f"{GROUP}/gpu"
 # On a ModelReplica: which template of its deployment it runs; Rolling tells old from new by it.
 REVISION_ANNOTATION: Final = f"{GROUP}/template-revision"

@@ -151,7 +151,7 @@ def release(chart: str) -> str:
 
 def eks_cluster(namespace: str, name: str) -> str:
     """Return the name at EKS of a composite's cluster, unique in the account and region."""
-    return child(namespace, name, "eks")
+    return opaque(name, namespace, "eks")
 
 
 def of_cluster(eks_name: str, *parts: str) -> str:

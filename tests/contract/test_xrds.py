@@ -73,6 +73,13 @@ KINDS = {
     "eksclusters": Kind(
         "EKSCluster", "eks", "infrastructure", columns={"REGION": ".spec.region"}, group=INFRASTRUCTURE
     ),
+    "eksnetworks": Kind(
+        "EKSNetwork",
+        "eksnet",
+        "infrastructure",
+        columns={"REGION": ".spec.region", "VPC": ".status.vpcId"},
+        group=INFRASTRUCTURE,
+    ),
     "eksnodepools": Kind(
         "EKSNodePool",
         "eksnp",

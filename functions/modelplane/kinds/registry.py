@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from modelplane.core import Kind
 from modelplane.kinds import (
     eks_cluster,
+    eks_network,
     eks_node_pool,
     inference_class,
     inference_cluster,
@@ -23,6 +24,7 @@ _ALL = (
     inference_class.KIND,
     inference_cluster.KIND,
     eks_cluster.KIND,
+    eks_network.KIND,
     eks_node_pool.KIND,
     model_cache.KIND,
     model_cache_replica.KIND,
