@@ -8,8 +8,9 @@ from modelplane.sim import deletion, rules
 from modelplane.sim.reconcile import Admission, Function, Report, reconcile
 from modelplane.sim.world import Ref, World
 
-# A fleet on both stacks settles in about a dozen passes; more than this is an oscillation.
-MAX_PASSES = 40
+# A fleet whose clusters exist settles in some twenty passes, one that makes them on EKS in some forty-five:
+# network, control plane, system nodes, add-ons, then the stack's waves. More than this is an oscillation.
+MAX_PASSES = 80
 
 
 class Unsettled(Exception):  # noqa: N818  (what happened, to be reported as such)

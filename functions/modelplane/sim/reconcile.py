@@ -172,8 +172,10 @@ def _status(world: World, target: Ref, answer: Answer, admit: Admission) -> str:
 
 def _ready(world: World, target: Ref, answer: Answer, refused: Mapping[str, str]) -> None:
     waiting = [key for key, composed in answer.resources.items() if not composed.ready]
-    ready = not waiting and answer.ready is not False
-    if waiting:
+    # What a function says of the composite supersedes what its resources say, either way (crossplane,
+    # internal/controller/apiextensions/composite/reconciler.go, CompositionResult.Ready).
+    ready = not waiting if answer.ready is None else answer.ready
+    if waiting and answer.ready is None:
         message = f"Unready resources: {', '.join(waiting)}"
         state = _condition("Ready", "Creating", message, true=False)
     else:

@@ -7,7 +7,6 @@ and the teardown play all read it. A kind without a rule exists and reports noth
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
@@ -210,7 +209,7 @@ RULES: dict[tuple[str, str], Rule] = {
     **{kind: _aws(kind, rule) for kind, rule in aws.RULES.items()},
 }
 # Passes after which no controller has news of what nobody touches.
-SLOWEST = max(2, *(rule.after for rule in (*remote.RULES.values(), *aws.RULES.values())))
+SLOWEST = max(2, *(r.after for r in remote.RULES.values()), *(r.after for r in aws.RULES.values()))
 
 
 def is_leaf(api_version: str, kind: str) -> bool:
