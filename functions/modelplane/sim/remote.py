@@ -265,6 +265,12 @@ RULES: dict[tuple[str, str], RemoteRule] = {
         cluster_scoped=True,
         held=holds.parent_of_queues,
     ),
+    # Of a Provided cluster, which has what it must have.
+    ("apiregistration.k8s.io/v1", "APIService"): RemoteRule(
+        lambda _: {"conditions": [condition("Available", "Local")]},
+        "kubernetes/kubernetes cmd/kube-apiserver/app/aggregator.go: one per version of a served CRD group",
+        cluster_scoped=True,
+    ),
     (c.CRD_API, "CustomResourceDefinition"): RemoteRule(
         _established,
         "kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions",
