@@ -13,6 +13,7 @@ COMPONENTS: tuple[str, ...] = (
     "ai-gateway",
     "gateway-proxy",
     "gateway-class",
+    "gateway-headers",
     "gateway",
     "gateway-service",
     "prometheus",

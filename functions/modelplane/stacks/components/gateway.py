@@ -30,6 +30,6 @@ COMPONENT = ObjectsComponent(
     key="gateway",
     own=True,
     # The AI Gateway first: Envoy pods that start before its webhook lack the container it adds to them.
-    needs=("gateway-class", "ai-gateway"),
+    needs=("gateway-class", "ai-gateway", "gateway-headers"),
     documents=_documents,
 )
