@@ -86,6 +86,7 @@ GPU_LABEL: Final = f"{GROUP}/gpu"
 REVISION_ANNOTATION: Final = f"{GROUP}/template-revision"
 RESERVED_LABEL_PREFIX: Final = f"{GROUP}/"
 KAI_QUEUE_LABEL: Final = "kai.scheduler/queue"
+KAI_PRIORITY_LABEL: Final = "priorityClassName"
 LLMD_ROLE_LABEL: Final = "llm-d.ai/role"
 LLMD_SERVING_LABEL: Final = "llm-d.ai/inference-serving"
 LLMD_ENGINE_LABEL: Final = "llm-d.ai/engine-type"
@@ -130,6 +131,9 @@ IN_CLUSTER_CONFIG: Final = "modelplane-in-cluster"
 KAI_SCHEDULER: Final = "kai-scheduler"
 KAI_ROOT_QUEUE: Final = "modelplane-root"
 KAI_QUEUE: Final = "modelplane"
+# KAI's own class for what must not be preempted (its chart makes it). A Deployment has it by itself, a gang has
+# less: single pods would push gangs out.
+KAI_PRIORITY: Final = "inference"
 MODELEXPRESS_SERVER: Final = "modelexpress-server"
 GPU_DEVICE_CLASS: Final = "gpu.nvidia.com"
 # How a member asks for EFA interfaces: the class that chart aws-dranet makes, the driver behind any class, or

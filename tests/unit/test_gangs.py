@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +82,29 @@ def test_every_pod_on_dynamo_goes_through_kai_with_a_queue(
     for pod in r.all_pods(composite, stack).values():
         on_dynamo = stack == "Dynamo"
         assert (pod["spec"].get("schedulerName") == "kai-scheduler") is on_dynamo, reason
-        assert (pod["metadata"]["labels"].get("kai.scheduler/queue") == "modelplane") is on_dynamo, reason
+        labels = pod["metadata"]["labels"]
+        assert (labels.get("kai.scheduler/queue") == "modelplane") is on_dynamo, reason
+        assert (labels.get("priorityClassName") == "inference") is on_dynamo, reason
+
+
+CLAIMED = {"kai.scheduler/queue": "own-queue", "priorityClassName": "system-node-critical"}
+
+
+@pytest.mark.parametrize("engine", [r.engine, r.gang])
+def test_no_team_chooses_its_queue_or_pushes_others_out(engine: Any) -> None:
+    """KAI reads both off the owner, then the pod; Grove refuses a set that names two queues."""
+    member = {"metadata": {"labels": CLAIMED, "annotations": {**CLAIMED, "example.org/note": "n"}}}
+    shape = (
+        r.engine("main", r.member(**member)) if engine is r.engine else r.gang(leader=member, worker=member)
+    )
+    manifest = r.one(r.replica(shape, labels=CLAIMED), "Dynamo")
+    pods = list(r.pods(manifest).values())
+    for metadata in (manifest["metadata"], *(p["metadata"] for p in pods)):
+        assert metadata["labels"]["kai.scheduler/queue"] == "modelplane"
+        assert metadata["labels"]["priorityClassName"] == "inference"
+    assert all(p["metadata"]["annotations"] == {"example.org/note": "n"} for p in pods)
+    if manifest["kind"] == "PodCliqueSet":
+        assert manifest["spec"]["template"]["priorityClassName"] == "inference", "without one a gang has less"
 
 
 @settings(max_examples=40, deadline=None)

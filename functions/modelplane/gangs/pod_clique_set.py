@@ -122,6 +122,8 @@ def _template(site: Site, name: str, groups: Sequence[_Group], proxies: Mapping[
         # A leader is ready only once its workers have joined: any order of start would wait.
         "cliqueStartupType": "CliqueStartupTypeAnyOrder",
         "terminationDelay": _TERMINATION_DELAY,
+        # Of the pod groups; pods keep their own (operator/internal/scheduler/kai).
+        "priorityClassName": c.KAI_PRIORITY,
         "headlessServiceConfig": {"publishNotReadyAddresses": True},
         "cliques": [_clique(site, name, g, m, proxies.get(g.engine.name)) for g, m in members],
         "podCliqueScalingGroups": [_scaling_group(g) for g in groups],

@@ -54,15 +54,15 @@ def metadata(site: Site, engine: Engine, member: Member, placed: Placed) -> Mani
         # The picker reads vLLM's metrics of pods without it.
         if (kind := flags.engine_type(engine)) != flags.VLLM:
             labels[c.LLMD_ENGINE_LABEL] = kind
-    if site.is_dynamo:
-        labels[c.KAI_QUEUE_LABEL] = c.KAI_QUEUE
+    labels.update(site.scheduling)
     if engine.phase and member.role != c.WORKER:
         labels[c.LLMD_ROLE_LABEL] = engine.phase.lower()
         labels[c.LLMD_SERVING_LABEL] = "true"
         labels["app"] = names.label_value(site.replica)
     found: Manifest = {"labels": labels}
-    if template.annotations:
-        found["annotations"] = dict(template.annotations)
+    # Grove refuses a set whose annotations name another queue than its labels.
+    if annotations := {k: v for k, v in template.annotations.items() if k not in site.scheduling}:
+        found["annotations"] = annotations
     return found
 
 

@@ -65,6 +65,16 @@ class Site:
         return self.stack == c.DYNAMO
 
     @property
+    def scheduling(self) -> Mapping[str, str]:
+        """KAI's queue and priority, as labels; none where it does not schedule.
+
+        It reads them off a pod's owner before the pod, so they stand on both, over what users say.
+        """
+        if not self.is_dynamo:
+            return {}
+        return {c.KAI_QUEUE_LABEL: c.KAI_QUEUE, c.KAI_PRIORITY_LABEL: c.KAI_PRIORITY}
+
+    @property
     def shared_cache(self) -> str:
         """The label value of the cache whose weights engines hand to each other; empty where they do not."""
         return names.label_value(self.cache.name) if self.cache is not None and self.is_dynamo else ""

@@ -79,7 +79,7 @@ def ports(manifest: object) -> set[int]:
 
 def object_metadata(site: Site, name: str) -> Manifest:
     """Return the metadata of a workload object: the deployment's labels under ours."""
-    labels = {**site.labels, c.REPLICA_LABEL: names.label_value(site.replica)}
+    labels = {**site.labels, **site.scheduling, c.REPLICA_LABEL: names.label_value(site.replica)}
     return {"name": name, "namespace": site.namespace, "labels": labels}
 
 
