@@ -104,5 +104,7 @@ def test_without_its_usages_a_fleet_would_hang_or_leak_and_say_so(folder: str) -
     # The stack's composite first, so that nothing makes the Usages anew.
     for target in [cluster, *(r for r in world.objects if r.kind == "ServingStack")]:
         world.delete(target)
+    installed = any(r.kind == "Release" for r in world.objects)
     fleets.play([], world)
-    assert [*deletion.blocked(world), *world.leaks]
+    # Where all controllers are somebody else's, none of ours can leave too early.
+    assert bool([*deletion.blocked(world), *world.leaks]) == installed
