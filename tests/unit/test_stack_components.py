@@ -66,6 +66,20 @@ def test_a_broken_stack_is_refused(components: list[Component], says: str, reaso
         join.join(components)
 
 
+def test_the_page_on_stacks_lists_every_chart_with_all_that_it_must_find_or_not_find() -> None:
+    page = (Path(__file__).parents[2] / "docs/serving-stacks.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    charts = {key: x for key, x in EVERY.items() if isinstance(x, ChartComponent)}
+    assert rows.keys() == charts.keys()
+    for key, chart in charts.items():
+        cells = rows[key].split(" | ")
+        assert f"`{chart.namespace}`" in cells[2]
+        assert ("Job" in cells[3]) == (chart.crds is Crds.FOLDER), key
+        assert ("(optional)" in cells[0]) == chart.optional
+        assert all(rival.name in cells[5] for rival in chart.rivals(context())), key
+        assert (cells[4] == "none") == (not chart.provides), key
+
+
 @pytest.mark.parametrize("name", ["Volcano", "standard", ""])
 def test_an_unknown_stack_is_refused(name: str) -> None:
     with pytest.raises(ComponentError, match="known are Standard, Dynamo"):
