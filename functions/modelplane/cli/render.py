@@ -30,19 +30,19 @@ class _Files(click.Path):
         return super().convert(value, param, ctx)
 
 
-_FILES = _Files()
+FILES = _Files()
 _STYLE = {True: "green", False: "yellow", None: "dim"}
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=_FILES)
+@click.argument("files", nargs=-1, required=True, type=FILES)
 @click.option("--recurse", is_flag=True, help="Play reconciles over the whole tree until nothing changes.")
-@click.option("--observed", multiple=True, type=_FILES, help="Objects already composed (file or folder).")
-@click.option("--required", multiple=True, type=_FILES, help="Objects composers may read (file or folder).")
+@click.option("--observed", multiple=True, type=FILES, help="Objects already composed (file or folder).")
+@click.option("--required", multiple=True, type=FILES, help="Objects composers may read (file or folder).")
 @click.option(
     "-o", "--output", type=click.Choice(["tree", "yaml", "json"]), default="tree", show_default=True
 )
-@click.option("--out", type=_FILES, help="Also write each pass's new or changed objects, and the tree, here.")
+@click.option("--out", type=FILES, help="Also write each pass's new or changed objects, and the tree, here.")
 def render(
     files: tuple[Path, ...],
     recurse: bool,

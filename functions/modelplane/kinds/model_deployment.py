@@ -44,18 +44,8 @@ def requires(xr: Manifest) -> Sequence[Requirement]:
 def compose(inputs: Inputs) -> Plan:
     """Return the replicas and endpoints of a deployment; with a selector that does not compile, what runs."""
     spec = specs.parse(api.ModelDeploymentSpec, inputs.spec, c.REPLICAS_SCHEDULED)
-    _compiled(spec)
-    ask = _ask(inputs, spec)
-    own = _own(inputs)
-    clusters = CLUSTERS.of(inputs.all(CLUSTERS_REQUIRED))
-    outcome = placement.place(
-        ask,
-        own,
-        clusters,
-        REPLICAS.of(inputs.all(REPLICAS_REQUIRED)),
-        lambda cluster, index: names.replica(inputs.name, cluster, index),
-    )
-    fleet = {cluster.name: cluster for cluster in clusters}
+    ask, outcome = scheduled(inputs, spec)
+    fleet = {cluster.name: cluster for cluster in CLUSTERS.of(inputs.all(CLUSTERS_REQUIRED))}
     resources: list[Desired] = []
     keep: set[str] = set()
     for seat in outcome.seats:
@@ -75,6 +65,20 @@ def compose(inputs: Inputs) -> Plan:
         events=_events(ask, outcome),
         ready=False if outcome.missing else None,
     )
+
+
+def scheduled(inputs: Inputs, spec: api.ModelDeploymentSpec) -> tuple[Ask, Outcome]:
+    """Return what the deployment asks for and the scheduler's answer; Hold: a selector does not compile."""
+    _compiled(spec)
+    ask = _ask(inputs, spec)
+    outcome = placement.place(
+        ask,
+        _own(inputs),
+        CLUSTERS.of(inputs.all(CLUSTERS_REQUIRED)),
+        REPLICAS.of(inputs.all(REPLICAS_REQUIRED)),
+        lambda cluster, index: names.replica(inputs.name, cluster, index),
+    )
+    return ask, outcome
 
 
 def _compiled(spec: api.ModelDeploymentSpec) -> None:

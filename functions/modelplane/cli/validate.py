@@ -1,0 +1,75 @@
+"""`modelplane validate`: what is wrong with manifests, before anything is applied."""
+
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from modelplane.cli import output as out
+from modelplane.review.finding import ERROR, NOTE, WARNING, Finding, Severity
+from modelplane.review.validate import validate as judge
+
+
+@click.command()
+@out.files_argument()
+@out.required_option
+@click.option("--live", is_flag=True, help="Take what the control plane has as there already.")
+@out.live_options
+@click.option("--strict", is_flag=True, help="Let warnings fail too.")
+@out.output_option
+@out.guarded
+def validate(
+    files: tuple[Path, ...],
+    required: tuple[Path, ...],
+    live: bool,
+    context: str | None,
+    kubeconfig: Path | None,
+    strict: bool,
+    output: str,
+) -> None:
+    """Judge FILES (YAML files, folders, folders with a kustomization) offline.
+
+    First as the API server would: schema, defaults, CEL rules. Then for what it cannot see: classes that do
+    not exist, selectors that no device satisfies, caches that are never staged where the model may land,
+    weights too large for cache or GPUs, disks too small for the image, ranks of one stack only, no place in
+    the fleet. An error cannot work; a warning may not, or rests on an estimate.
+
+    Exit status 1: there are errors (with --strict: or warnings). 3: it could not look.
+    """
+    objects = out.fleet_objects("validate", context, kubeconfig) if live else []
+    with out.working("judging"):
+        findings, number = judge(files, required, objects)
+    counts = Counter(finding.severity for finding in findings)
+    if output == "table":
+        _print(findings, counts, number)
+    else:
+        found = [{k: v for k, v in asdict(x).items() if v not in ("", 0)} for x in findings]
+        summary = {"objects": number, "errors": counts[ERROR], "warnings": counts[WARNING]}
+        out.emit({"findings": found, "summary": summary}, output)
+    sys.exit(out.FOUND if counts[ERROR] or (strict and counts[WARNING]) else 0)
+
+
+def _print(findings: list[Finding], counts: Counter[Severity], number: int) -> None:
+    for finding in findings:
+        out.say(_place(finding), out.STYLES[finding.severity])
+        out.say(f"  {finding.reason}")
+        if finding.step:
+            out.say(f"  -> {finding.step}")
+    if findings:
+        click.echo()
+    notes = f", {_some(counts[NOTE], 'note')}" if counts[NOTE] else ""
+    said = f"{_some(counts[ERROR], 'error')}, {_some(counts[WARNING], 'warning')}{notes}"
+    judged = f"{_some(number, 'object')} judged: " if number else "not admitted: "
+    click.echo(f"{judged}{said}")
+
+
+def _place(finding: Finding) -> str:
+    what = ": ".join(x for x in (finding.object, finding.field) if x)
+    parts = (finding.where, finding.severity, what)
+    return ": ".join(x for x in parts if x)
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,1 @@
+"""Looking at manifests and fleets for people: findings, forecasts, differences, pictures."""
