@@ -125,6 +125,10 @@ CLUSTER_GATEWAY_CLASS: Final = "envoy"
 OWN_GATEWAY_CLASS: Final = "modelplane"
 FLEET_GATEWAY: Final = "modelplane"
 FLEET_GATEWAY_CLASS: Final = "traefik"
+# Gateway, class and settings of a front door that is Envoy: none of them is the other's.
+FLEET_ENVOY: Final = "modelplane-envoy"
+# By it a front door that rewrites no path per backend names the replica to a cluster's gateway.
+REPLICA_HEADER: Final = "modelplane-replica"
 # ModelServices look up the InferenceGateway of this name (v0.4's de-facto singleton).
 DEFAULT_GATEWAY: Final = "default"
 IN_CLUSTER_CONFIG: Final = "modelplane-in-cluster"
@@ -220,6 +224,8 @@ HUGGING_FACE: Final = "HuggingFace"
 BUCKET: Final = "Bucket"
 OCI: Final = "OCI"
 CLAIM: Final = "PersistentVolumeClaim"
+TRAEFIK: Final = "Traefik"
+ENVOY: Final = "Envoy"
 # Phases of a ModelCacheReplica; what waits for weights waits for the third.
 CACHE_PENDING: Final = "Pending"
 CACHE_HYDRATING: Final = "Hydrating"

@@ -134,6 +134,11 @@ def picker(replica_name: str) -> str:
     return child(replica_name, "epp", "picker")
 
 
+def credential(endpoint: str) -> str:
+    """Return the name of the Secret with an endpoint's credential, and of the filter that adds it."""
+    return child(endpoint, "credential")
+
+
 def serving_stack(cluster: str) -> str:
     """Return the name of a cluster's ServingStack."""
     return child(cluster, "serving-stack")

@@ -22,6 +22,19 @@ def gateway(name: str = c.DEFAULT_GATEWAY, **spec: Any) -> Manifest:
     }
 
 
+def envoy_gateway(name: str = c.DEFAULT_GATEWAY, **spec: Any) -> Manifest:
+    """An InferenceGateway that asks for Envoy."""
+    found = gateway(name, **spec)
+    del found["spec"]["traefik"]
+    found["spec"]["backend"] = "Envoy"
+    return found
+
+
+def serving_envoy(address: str = "198.51.100.7", **spec: Any) -> Manifest:
+    """One that is ready and has an address."""
+    return {**envoy_gateway(**spec), "status": serving_gateway(address)["status"]}
+
+
 def serving_gateway(address: str = "198.51.100.7", **spec: Any) -> Manifest:
     """An InferenceGateway that is ready and has an address."""
     ready = {"type": c.CONTROLLER_READY, "status": "True", "reason": "ControllerHealthy"}

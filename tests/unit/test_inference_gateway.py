@@ -145,6 +145,26 @@ def test_an_issuer_without_cert_manager_says_what_to_install():
     assert "needs cert-manager" in build.message(reply, c.GATEWAY_READY)
 
 
+LOGS = [
+    ("40.2.0", "logs", "access", "headers", "defaultmode", "v0.4's chart"),
+    ("41.5.0", "accessLog", None, "headers", "defaultMode", "the chart that renamed the keys"),
+    ("latest", "accessLog", None, "queryParameters", "defaultMode", "a version nobody can read"),
+]
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "inner", "field", "mode", "reason"), LOGS, ids=[x[5] for x in LOGS]
+)
+def test_the_access_log_has_no_prompts_and_no_keys(version, key, inner, field, mode, reason):
+    """A chart of the other side of 41.0.0 refuses the other's key."""
+    _, reply = settle(build.gateway(traefik={"version": version}), CRDS)
+    values = reply.resources["traefik"].manifest["spec"]["forProvider"]["values"]
+    assert {"logs", "accessLog"} & set(values) == {key}, reason
+    log = values[key][inner] if inner else values[key]
+    assert (log["enabled"], log["format"]) == (True, "json"), reason
+    assert log["fields"][field] == {mode: "drop"}, reason
+
+
 AUTH = {"auth": {"apiKeys": {"secretSelector": {"matchLabels": {"keys": "yes"}}}}}
 
 

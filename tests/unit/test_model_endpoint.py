@@ -75,10 +75,12 @@ def test_a_url_that_cannot_be_read_keeps_what_runs_and_says_why(url):
 
 def test_an_endpoint_with_a_credential_gets_no_request_without_it():
     provider = build.endpoint(url="https://api.example.com", auth={"secretRef": {"name": "key", "key": "k"}})
-    first = build.answer(KIND, provider)
-    reply = build.answer(KIND, provider, build.observed(first))
+    found = {"gateway": [build.serving_gateway()]}
+    first = build.answer(KIND, provider, required=found)
+    reply = build.answer(KIND, provider, build.observed(first), found)
     assert reply.status == {}
     assert build.conditions(reply)[c.ROUTING_READY] == (False, "AuthNotSupported")
+    assert "backend Envoy" in build.message(reply, c.ROUTING_READY)
     assert "Secret key" in build.message(reply, c.ROUTING_READY)
     assert reply.ready is False
 

@@ -203,11 +203,24 @@ def test_the_address_follows_the_gateway(gateway, routing, address, composed, re
 
 @pytest.mark.parametrize("gateway", [[], [{"metadata": None}], [{"status": "junk"}]])
 def test_a_gateway_that_cannot_be_read_leaves_route_and_address_alone(gateway):
+    replies, seen = settle(2)
+    composite = {**build.service(), "status": dict(replies[-1].status)}
+    reply = build.answer(KIND, composite, seen, required(*many(2), gateway=gateway))
+    assert reply.resources["httproute"].manifest == replies[-1].resources["httproute"].manifest
+    assert reply.status == replies[-1].status
+
+
+def test_a_dead_endpoint_is_tried_again_before_anything_was_sent_and_streams_have_no_limit(crds):
     first = build.answer(KIND, build.service(), required=required(*many(2)))
-    composite = {**build.service(), "status": dict(first.status)}
-    reply = build.answer(KIND, composite, build.observed(first), required(*many(2), gateway=gateway))
-    assert reply.resources["httproute"].manifest == first.resources["httproute"].manifest
-    assert reply.status == first.status
+    assert "filters" not in first.resources["httproute"].manifest["spec"]["rules"][0], "not there yet"
+    replies, seen = settle(2)
+    (rule,) = replies[-1].resources["httproute"].manifest["spec"]["rules"]
+    assert rule["filters"][0]["extensionRef"]["name"] == seen["retry"]["metadata"]["name"]
+    # Without `status` Traefik retries a request only while it has written nothing of it to an endpoint.
+    assert seen["retry"]["spec"] == {"retry": {"attempts": 3, "initialInterval": "100ms"}}
+    assert "timeouts" not in rule, "Traefik has none of its own"
+    for made in replies[-1].resources.values():
+        assert judges.problems(made.manifest, crds) == []
 
 
 def settle(count, seen=None, **over):
@@ -253,7 +266,7 @@ def test_each_step_to_the_larger_split_points_only_to_what_stands():
             staying = str([m["spec"] for key, m in seen.items() if key in following])
             assert not [name for name in gone if name in staying]
             seen = following
-    assert set(seen) == {"httproute"}
+    assert set(seen) == {"httproute", "retry"}
 
 
 def test_more_tls_endpoints_than_a_route_holds_are_named_and_the_rest_routed():
@@ -292,5 +305,5 @@ def test_a_spec_that_admission_missed_keeps_the_route():
     first = build.answer(KIND, build.service(), required=required(*many(1)))
     broken = build.service({"selector": {}})
     reply = build.answer(KIND, broken, build.observed(first), required(*many(1)))
-    assert set(reply.resources) == {"httproute"}
+    assert set(reply.resources) == {"httproute", "retry"}
     assert build.message(reply, c.ENDPOINTS_RESOLVED).startswith("spec.endpoints[0].selector.matchLabels")

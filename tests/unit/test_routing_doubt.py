@@ -14,10 +14,17 @@ ACCEPTED = {"type": "Accepted", "status": "True", "reason": "Accepted"}
 STATUS = {
     "conditions": [READY, ACCEPTED],
     "addresses": [{"type": "IPAddress", "value": "198.51.100.7"}],
-    "parents": [{"parentRef": {"name": c.FLEET_GATEWAY}, "conditions": [ACCEPTED]}],
+    "parents": [
+        {"parentRef": {"name": name}, "conditions": [ACCEPTED]} for name in (c.FLEET_GATEWAY, c.FLEET_ENVOY)
+    ],
 }
 CRDS = [build.crd("gatewayclasses.gateway.networking.k8s.io")]
 FLEET = [build.ready_endpoint(f"heron-{index:02}", url=f"http://c{index}.example.com") for index in range(17)]
+KEYS = {
+    "metadata": {"name": "callers", "namespace": c.SYSTEM_NAMESPACE},
+    "type": "Opaque",
+    "data": {"a": "czNjcg=="},
+}
 WHOLE = {
     "endpoint": (model_endpoint.KIND, build.endpoint(url="https://a.example.com", tls={}), {}),
     "service": (
@@ -29,6 +36,29 @@ WHOLE = {
         model_service.KIND,
         build.service(),
         {"gateway": [build.serving_gateway()], "endpoints-0": FLEET},
+    ),
+    "provider behind Envoy": (
+        model_endpoint.KIND,
+        build.endpoint(url="https://a.example.com", auth={"secretRef": {"name": "acme", "key": "token"}}),
+        {
+            "gateway": [build.serving_envoy()],
+            "auth-secret": [{"metadata": {"name": "acme"}, "data": {"token": "czNjcg=="}}],
+        },
+    ),
+    "service behind Envoy": (
+        model_service.KIND,
+        build.service(),
+        {"gateway": [build.serving_envoy()], "endpoints-0": FLEET[:3]},
+    ),
+    "Envoy": (
+        inference_gateway.KIND,
+        build.envoy_gateway(
+            envoy={"loadBalancer": "MetalLB", "metallb": {"addressPool": "192.0.2.0/28"}},
+            hostname="ai.example.com",
+            tls={"issuerRef": {"name": "letsencrypt"}},
+            auth={"apiKeys": {"secretSelector": {"matchLabels": {"keys": "yes"}}}},
+        ),
+        {"gateway-api": CRDS, "certificate-api": CRDS, "api-keys": [KEYS]},
     ),
     "gateway": (
         inference_gateway.KIND,

@@ -43,8 +43,13 @@ def test_requests_come_by_one_route_that_never_cuts_a_stream(
     """Case C66, unified and disaggregated alike."""
     found = edge(composite, stack)
     route = found["model-route"]["spec"]
-    (rule,) = route["rules"]
-    assert rule["timeouts"] == {"request": "0s"}, reason
+    rule, by_header = route["rules"]
+    for either in (rule, by_header):
+        assert either["timeouts"] == {"request": "0s"}, reason
+        assert [x["name"] for x in either["backendRefs"]] == [found["inference-pool"]["metadata"]["name"]]
+    # A front door that rewrites no path per backend names the replica, and its team, in a header.
+    (match,) = by_header["matches"]
+    assert [(h["name"], h["value"]) for h in match["headers"]] == [(c.REPLICA_HEADER, f"{r.TEAM}/{r.NAME}")]
     assert rule["matches"] == [{"path": {"type": "PathPrefix", "value": f"/{r.TEAM}/{r.NAME}/"}}], reason
     assert rule["filters"][0]["urlRewrite"]["path"]["replacePrefixMatch"] == "/", reason
     assert rule["backendRefs"][0]["name"] == found["inference-pool"]["metadata"]["name"], reason

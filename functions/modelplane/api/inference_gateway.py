@@ -1,6 +1,8 @@
 """What an InferenceGateway's composer reads of its spec."""
 
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import Field
 
 from modelplane.api.base import Model
 
@@ -15,6 +17,14 @@ class Traefik(Model):
     """The Traefik installation."""
 
     version: str
+    load_balancer: Literal["MetalLB"] | None = None
+    metallb: MetalLB | None = None
+
+
+class EnvoyDoor(Model):
+    """The Envoy Gateway installation; no version takes the one that runs, else the pinned one."""
+
+    version: str = ""
     load_balancer: Literal["MetalLB"] | None = None
     metallb: MetalLB | None = None
 
@@ -39,12 +49,30 @@ class GatewayTls(Model):
     issuer_ref: IssuerRef | None = None
 
 
+class SecretSelector(Model):
+    """Which Secrets of the gateway's namespace hold keys."""
+
+    match_labels: dict[str, str] = Field(min_length=1)
+
+
+class ApiKeys(Model):
+    """Callers present a key."""
+
+    secret_selector: SecretSelector
+
+
+class GatewayAuth(Model):
+    """Who may call."""
+
+    api_keys: ApiKeys
+
+
 class InferenceGatewaySpec(Model):
     """The fleet's front door."""
 
-    backend: Literal["Traefik"]
-    traefik: Traefik
+    backend: Literal["Traefik", "Envoy"]
+    traefik: Traefik | None = None
+    envoy: EnvoyDoor | None = None
     hostname: str = ""
     tls: GatewayTls | None = None
-    # Only whether it is set matters: see the composer.
-    auth: dict[str, Any] | None = None
+    auth: GatewayAuth | None = None

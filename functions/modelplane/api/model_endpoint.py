@@ -28,6 +28,8 @@ class EndpointAuth(Model):
     """The credential to send."""
 
     secret_ref: EndpointSecretRef
+    header: str = "Authorization"
+    scheme: str = "Bearer"
 
 
 class ModelEndpointSpec(Model):

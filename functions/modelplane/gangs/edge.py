@@ -72,17 +72,36 @@ def route(site: Site) -> Manifest:
                             "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
                         }
                     ],
-                    "backendRefs": [
+                    **_to_pool(site),
+                },
+                # For a front door that cannot rewrite a path per backend: it names the replica in a header.
+                {
+                    "matches": [
                         {
-                            "group": "inference.networking.k8s.io",
-                            "kind": "InferencePool",
-                            "name": names.inference_pool(site.replica),
-                            "weight": 1,
+                            "path": {"type": "PathPrefix", "value": "/"},
+                            "headers": [
+                                {
+                                    "type": "Exact",
+                                    "name": c.REPLICA_HEADER,
+                                    "value": f"{site.team}/{site.replica}",
+                                }
+                            ],
                         }
                     ],
-                    # Off: Envoy's own 15 seconds cut long generations (Envoy Gateway, HTTP timeouts).
-                    "timeouts": {"request": "0s"},
-                }
+                    **_to_pool(site),
+                },
             ],
         },
     }
+
+
+def _to_pool(site: Site) -> Manifest:
+    # One pool a rule: Envoy AI Gateway stops updating the whole gateway where a rule has two.
+    pool = {
+        "group": "inference.networking.k8s.io",
+        "kind": "InferencePool",
+        "name": names.inference_pool(site.replica),
+        "weight": 1,
+    }
+    # Off: Envoy's own 15 seconds cut long generations (Envoy Gateway, HTTP timeouts).
+    return {"backendRefs": [pool], "timeouts": {"request": "0s"}}

@@ -3,6 +3,7 @@
 An ExternalName Service would be shorter; Traefik's Gateway API provider does not follow one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from modelplane import contracts as c
@@ -18,17 +19,21 @@ from modelplane.core import (
     Manifest,
     Plan,
     Ready,
+    Requirement,
+    Waiting,
     paths,
     specs,
 )
+from modelplane.kinds import endpoint_credential
+from modelplane.kinds.endpoint_credential import Credential
 from modelplane.routes import url
 
 BACKEND_CONFIGURED = "BackendConfigured"
 WAITING_FOR_BACKEND = "WaitingForBackend"
 INVALID_URL = "InvalidURL"
-AUTH_NOT_SUPPORTED = "AuthNotSupported"
 TLS_POLICY_REJECTED = "TLSPolicyRejected"
 
+GATEWAY = "gateway"
 SERVICE = "service"
 TLS_POLICY = "tls-policy"
 # The only key that Traefik 3.7 reads in a Secret of caCertificateRefs (traefik#12927).
@@ -50,6 +55,12 @@ class _Backend:
         return {"name": scheme, "port": self.origin.port, "protocol": "TCP", "appProtocol": scheme}
 
 
+def requires(endpoint: Manifest) -> list[Requirement]:
+    """Return the gateway, and the Secret with the credential where one is named."""
+    found = [Requirement(GATEWAY, c.API, "InferenceGateway", match_name=c.DEFAULT_GATEWAY)]
+    return [*found, *endpoint_credential.requirements(endpoint)]
+
+
 def compose(inputs: Inputs) -> Plan:
     """Return the backend of one endpoint; with a URL nobody can connect to, what runs stays."""
     spec = specs.parse(ModelEndpointSpec, inputs.spec, c.ROUTING_READY)
@@ -58,20 +69,31 @@ def compose(inputs: Inputs) -> Plan:
     except url.UrlError as error:
         raise Hold(c.ROUTING_READY, INVALID_URL, f"spec.url {error}") from None
     backend = _Backend(names.child(inputs.name, "backend"), origin)
+    gateway = paths.text(inputs.one(GATEWAY), "spec", "backend")
     slice_key = f"endpointslice-{origin.address_type.lower()}"
-    resources = [
+    resources: list[Desired | Waiting] = [
         Desired(SERVICE, _service(backend), Ready.exists()),
         Desired(slice_key, _slice(inputs.name, backend), Ready.exists()),
     ]
-    needed = [SERVICE, slice_key]
-    if spec.tls is not None:
-        resources.append(Desired(TLS_POLICY, _policy(inputs.name, backend, spec.tls), Ready.exists()))
+    needed, keep = [SERVICE, slice_key], set()
+    tls = spec.tls
+    if tls is None and gateway == c.ENVOY and origin.scheme == "https" and origin.address_type == "FQDN":
+        # Traefik takes the scheme from the port; Envoy would send plain HTTP (envoyproxy/gateway#6302).
+        tls = EndpointTls()
+    if tls is not None:
+        resources.append(Desired(TLS_POLICY, _policy(inputs.name, backend, tls), Ready.exists()))
         needed.append(TLS_POLICY)
-    condition = _routing(inputs, spec, needed)
+    elif gateway not in (c.TRAEFIK, c.ENVOY):
+        keep.add(TLS_POLICY)
+    credential = endpoint_credential.resolve(inputs, spec.auth, gateway) if spec.auth else Credential()
+    resources += credential.resources
+    needed += credential.needed
+    condition = _routing(inputs, credential, needed)
     return Plan(
         resources=resources,
-        status=_status(inputs, backend.name, needed) if spec.auth is None else {},
+        status={} if credential.obstacle else _status(inputs, backend.name, needed),
         conditions=[condition],
+        keep=frozenset(keep),
         ready=None if condition.status else False,
     )
 
@@ -142,7 +164,7 @@ def _server_name(origin: url.Origin, tls: EndpointTls) -> str:
         raise InvalidSpecError(c.ROUTING_READY, "spec.tls.serverName", str(error)) from None
 
 
-def _status(inputs: Inputs, name: str, needed: list[str]) -> Manifest:
+def _status(inputs: Inputs, name: str, needed: Sequence[str]) -> Manifest:
     # Once published the name stays while the Service does: a slice that is being replaced must not take the
     # endpoint out of its service's route.
     published = paths.text(inputs.composite, "status", "routing", "backendName") == name
@@ -150,16 +172,9 @@ def _status(inputs: Inputs, name: str, needed: list[str]) -> Manifest:
     return {"routing": {"backendName": name}} if standing else {}
 
 
-def _routing(inputs: Inputs, spec: ModelEndpointSpec, needed: list[str]) -> Condition:
-    if spec.auth is not None:
-        return Condition(
-            c.ROUTING_READY,
-            False,
-            AUTH_NOT_SUPPORTED,
-            f"spec.auth: Traefik cannot send what Secret {spec.auth.secret_ref.name} holds without the value "
-            "standing readable in an object, so no request is sent here; reach the provider through a proxy "
-            "that adds the credential, and remove spec.auth",
-        )
+def _routing(inputs: Inputs, credential: Credential, needed: Sequence[str]) -> Condition:
+    if credential.obstacle:
+        return Condition(c.ROUTING_READY, False, *credential.obstacle)
     if missing := [key for key in needed if key not in inputs.observed]:
         message = f"waiting for {', '.join(missing)} to be created"
         return Condition(c.ROUTING_READY, False, WAITING_FOR_BACKEND, message)
@@ -178,4 +193,12 @@ def _rejection(inputs: Inputs) -> str:
     return ""
 
 
-KIND = Kind(c.API, "ModelEndpoint", compose, conditions=(c.ROUTING_READY,))
+KIND = Kind(
+    c.API,
+    "ModelEndpoint",
+    compose,
+    (c.ROUTING_READY,),
+    requires,
+    # A gateway's kind and a Secret change without an event here on cores up to 2.3.
+    ttl=300,
+)

@@ -1,40 +1,19 @@
-"""A service's part of the front door: the HTTPRoute, and what takes over where one does not suffice.
+"""A service's part of a front door that is Traefik: its HTTPRoute, and what serves where one is too small.
 
 An HTTPRoute rule holds 16 backends and weights up to 1,000,000. Beyond either, the endpoints stand in one
 TraefikService, which has no such limits, and the route names it (docs/adr/0005-more-than-16-endpoints.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.core.paths import Manifest
+from modelplane.routes.parts import BACKEND_LIMIT, Endpoint, Service, http_route, path_rule, without
 from modelplane.routes.split import MAX_WEIGHT, Group, capped, weights
-from modelplane.routes.url import Origin
 
-# HTTPRoute spec.rules[].backendRefs and replacePrefixMatch (Gateway API v1.6.1).
-BACKEND_LIMIT = 16
-REWRITE_LIMIT = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An endpoint that can take requests.
-
-    Attributes:
-        name: of the ModelEndpoint.
-        backend: name of its Service.
-        origin: where it is.
-        rewrite: path that replaces the service's prefix; None leaves the path as it came.
-        pinned: whether a BackendTLSPolicy covers it; only an HTTPRoute's own backends heed one.
-    """
-
-    name: str
-    backend: str
-    origin: Origin
-    rewrite: str | None = None
-    pinned: bool = False
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +29,6 @@ class Layout:
     direct: Mapping[str, int] = field(default_factory=dict)
     folded: Mapping[str, int] = field(default_factory=dict)
     left_out: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """The ModelService that is routed."""
-
-    namespace: str
-    name: str
-
-    @property
-    def prefix(self) -> str:
-        """The path below which callers find the service, without its last slash."""
-        return f"/{self.namespace}/{self.name}"
-
-    @property
-    def split(self) -> str:
-        """Name of the TraefikService."""
-        return names.child(self.name, "split")
-
-    @property
-    def strip(self) -> str:
-        """Name of the Middleware that takes the prefix away."""
-        return names.child(self.name, "strip-prefix")
-
-    def rewrite(self, endpoint: str) -> str:
-        """Name of the Middleware that adds an endpoint's own prefix."""
-        return names.child(self.name, "rewrite", endpoint)
 
 
 def arrange(
@@ -105,14 +57,13 @@ def arrange(
     )
 
 
-def without(groups: Sequence[Group], members: Iterable[str]) -> list[Group]:
-    """Return the groups less some of their members."""
-    gone = set(members)
-    return [replace(group, members=[m for m in group.members if m not in gone]) for group in groups]
+def route(
+    service: Service, endpoints: Mapping[str, Endpoint], layout: Layout, *, retries: bool = False
+) -> Manifest:
+    """Return the service's HTTPRoute; without endpoints its rule stands alone, which answers 5xx, not 404.
 
-
-def route(service: Service, endpoints: Mapping[str, Endpoint], layout: Layout) -> Manifest:
-    """Return the service's HTTPRoute; without endpoints its rule stands alone, which answers 5xx, not 404."""
+    `retries` names the Middleware of that kind, which must stand by then.
+    """
     shares = dict(layout.direct)
     if layout.folded:
         shares[""] = sum(layout.folded.values()) if shares else 1
@@ -120,25 +71,22 @@ def route(service: Service, endpoints: Mapping[str, Endpoint], layout: Layout) -
         _backend(endpoints[name], share) if name else _split_ref(service, share)
         for name, share in sorted(capped(shares).items())
     ]
-    rule: Manifest = {"matches": [{"path": {"type": "PathPrefix", "value": f"{service.prefix}/"}}]}
+    rule = path_rule(service)
+    if retries:
+        ref = {"group": "traefik.io", "kind": "Middleware", "name": service.retry}
+        rule["filters"] = [{"type": "ExtensionRef", "extensionRef": ref}]
     if refs:
         rule["backendRefs"] = refs
-    return {
-        "apiVersion": c.GATEWAY_API,
-        "kind": "HTTPRoute",
-        "metadata": {"name": names.child(service.name, "route")},
-        "spec": {
-            "parentRefs": [
-                {
-                    "group": "gateway.networking.k8s.io",
-                    "kind": "Gateway",
-                    "name": c.FLEET_GATEWAY,
-                    "namespace": c.SYSTEM_NAMESPACE,
-                }
-            ],
-            "rules": [rule],
-        },
-    }
+    return http_route(names.child(service.name, "route"), c.FLEET_GATEWAY, rule)
+
+
+def retry(service: Service) -> Manifest:
+    """Return the Middleware that tries again as long as nothing was sent to an endpoint.
+
+    Traefik retries where no connection came about, whatever the method. Once it has written a request it
+    never does, so no prompt runs twice and no stream starts anew (traefik, pkg/middlewares/retry).
+    """
+    return _middleware(service.retry, {"retry": {"attempts": _ATTEMPTS, "initialInterval": "100ms"}})
 
 
 def split(service: Service, endpoints: Mapping[str, Endpoint], folded: Mapping[str, int]) -> Manifest:

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from modelplane import contracts as c
+from modelplane import names
 from modelplane.api.model_service import ModelServiceSpec
 from modelplane.core import Inputs, paths
-from modelplane.routes import frontdoor, url
-from modelplane.routes.frontdoor import Endpoint
+from modelplane.routes import parts, url
+from modelplane.routes.parts import Endpoint
 from modelplane.routes.split import Group
 
 
@@ -80,9 +81,14 @@ def _endpoint(observed: Mapping[str, object]) -> Endpoint | str:
         origin = url.parse(paths.text(observed, "spec", "url"))
     except url.UrlError as error:
         return f"spec.url {error}"
+    name = paths.name(observed)
     rewrite = paths.text(observed, "spec", "rewritePath")
-    if len(rewrite) >= frontdoor.REWRITE_LIMIT:
-        return f"spec.rewritePath is longer than {frontdoor.REWRITE_LIMIT - 1} characters: shorten it"
+    if len(rewrite) >= parts.REWRITE_LIMIT:
+        return f"spec.rewritePath is longer than {parts.REWRITE_LIMIT - 1} characters: shorten it"
     path = f"/{rewrite.lstrip('/')}" if rewrite else None
     pinned = paths.at(observed, "spec", "tls") is not None
-    return Endpoint(paths.name(observed), backend, origin, path, pinned)
+    # Composed for a replica: the path is the one that its cluster's gateway knows it by.
+    owner = f"{paths.namespace(observed)}/{name}"
+    own = c.DEPLOYMENT_LABEL in paths.labels(observed) and path == f"/{owner}/"
+    credential = names.credential(name) if paths.at(observed, "spec", "auth") is not None else ""
+    return Endpoint(name, backend, origin, path, pinned, owner if own else "", credential)
