@@ -136,6 +136,41 @@ def test_a_spec_that_is_not_understood_is_named_and_keeps_all_that_runs(
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "told", "reason"),
+    [
+        (
+            {},
+            {"provided": c.PROVIDED},
+            "spec.provided: Provided would remove the charts that are installed here (ai-gateway, ",
+            "every chart would go, and with it what runs gangs and gateway",
+        ),
+        (
+            {"gateway": {"className": "edge"}},
+            {"gateway": {"className": "other"}},
+            "spec.gateway.className: the class is edge, and another would be made beside it",
+            "a renamed Object leaves the old class behind",
+        ),
+    ],
+)
+def test_an_edit_that_would_take_away_what_serves_is_refused(
+    before: dict[str, Any], after: dict[str, Any], told: str, reason: str
+) -> None:
+    settled, observed = stacks.settled(stacks.stack(**before))
+    answer = stacks.compose(stacks.stack(status=settled.status, **{**before, **after}), observed)
+    status, code, message = stacks.says(answer)
+    assert (status, code) == (False, "InvalidSpec"), reason
+    assert message.startswith(told)
+    assert answer.resources.keys() == settled.resources.keys()
+
+
+def test_a_provided_cluster_may_be_handed_over() -> None:
+    _, observed = stacks.settled(stacks.stack(provided=c.PROVIDED))
+    answer = stacks.compose(stacks.stack(), observed)
+    assert "gateway" in answer.resources
+    assert stacks.says(answer, c.REQUIREMENTS_MET)[1] == "Checking", "what is there is looked at first"
+
+
+@pytest.mark.parametrize(
     ("spec", "recorded", "installed", "reason"),
     [
         ({}, None, "2026.12", "a new cluster gets the newest"),

@@ -27,6 +27,7 @@ from modelplane.stacks.render import Renderer
 HELM_CONFIG = "provider-config-helm"
 KUBERNETES_CONFIG = "provider-config-kubernetes"
 GATEWAY_KEY = "gateway"
+GATEWAY_CLASS_KEY = "gateway-class"
 # Of a component's values, as JSON: a response holds all of them, and core refuses one of 4 MiB.
 VALUES_LIMIT = 32768
 
@@ -35,6 +36,7 @@ def compose(inputs: Inputs) -> Plan:
     """Return what the stack wants on its cluster."""
     spec = specs.parse(ServingStackSpec, inputs.spec, c.COMPONENTS_READY)
     components = _components(spec)
+    _refuse_unwinding(spec, inputs)
     moves = move.plan(spec.stack_release, components, inputs)
     renderer = _renderer(spec, inputs, components, moves)
     _check_values(spec, components, renderer.context)
@@ -73,6 +75,23 @@ def compose(inputs: Inputs) -> Plan:
         # What comes up beside the components in a move takes nothing away from what they serve.
         ready=True if serving and not whole.withheld else None,
     )
+
+
+def _refuse_unwinding(spec: ServingStackSpec, inputs: Inputs) -> None:
+    """Refuse edits that read like a setting and would take away what serves."""
+    if spec.provided == c.PROVIDED:
+        installed = sorted(key for key, seen in inputs.observed.items() if seen.get("kind") == "Release")
+        if installed:
+            message = (
+                f"{c.PROVIDED} would remove the charts that are installed here ({', '.join(installed)}) under"
+                f" what runs on them: restore {c.MANAGED}, or delete the cluster and register it again"
+            )
+            raise InvalidSpecError(c.COMPONENTS_READY, "spec.provided", message)
+    applied = inputs.observed.get(GATEWAY_CLASS_KEY)
+    name = paths.text(applied, "spec", "forProvider", "manifest", "metadata", "name")
+    if name and name != spec.gateway.class_name:
+        message = f"the class is {name}, and another would be made beside it: restore {name}"
+        raise InvalidSpecError(c.COMPONENTS_READY, "spec.gateway.className", message)
 
 
 def _renderer(
