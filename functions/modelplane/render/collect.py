@@ -180,11 +180,11 @@ def _judge(source: Source) -> list[str]:
 def _is_foreign(api_version: str, kind: str) -> bool:
     """Tell whether a kind is somebody else's: rendered as given. One that is nearly ours is a slip."""
     group = api_version.partition("/")[0]
-    ours = {name for _, name in definitions.load()}
     if not api_version or not kind or group == c.GROUP or group.endswith(f".{c.GROUP}"):
         return False
     if rules.is_leaf(api_version, kind):
         return True
+    ours = {name for _, name in definitions.load()}
     return not get_close_matches(kind, ours, cutoff=0.85) and not get_close_matches(
         group, [c.GROUP, c.INFRA_GROUP], cutoff=0.85
     )

@@ -24,12 +24,13 @@ class Admitted:
     def __call__(self, manifest: Manifest, old: Manifest | None) -> tuple[Manifest, Sequence[str]]:
         """Return the verdict of `admit`."""
         # A composite comes twice in a pass: as its parent composes it, and with its status.
-        known = self._last.setdefault(ref(manifest), [])
+        target = ref(manifest)
+        known = self._last.get(target, [])
         for asked, before, verdict in known:
             if asked == manifest and before == old:
                 return verdict
         verdict = admit(manifest, old)
-        self._last[ref(manifest)] = [*known[-1:], (manifest, old, verdict)]
+        self._last[target] = [*known[-1:], (manifest, old, verdict)]
         return verdict
 
 

@@ -76,11 +76,17 @@ def namespace_exists(obj: Manifest, space: str, world: World) -> bool:
     """
     if space in _ALWAYS_THERE:
         return True
-    for found in consumers(world, kubeconfig(obj, world)):
-        manifest = carried(found)
-        if manifest.get("kind") == "Namespace" and paths.name(manifest) == space:
-            if paths.is_true(found, "Synced"):
+    cluster = kubeconfig(obj, world)
+    for kind in _CONSUMERS:
+        for found in world.of_kind(*kind):
+            # What it makes first: to ask each where it goes is what costs.
+            if _makes(found, space) and kubeconfig(found, world) == cluster:
                 return True
-        elif paths.text(found, "spec", "forProvider", "namespace") == space and paths.is_true(found, "Ready"):
-            return True
     return False
+
+
+def _makes(obj: Manifest, space: str) -> bool:
+    manifest = paths.mapping(obj, "spec", "forProvider", "manifest")
+    if manifest.get("kind") == "Namespace" and paths.name(manifest) == space:
+        return paths.is_true(obj, "Synced")
+    return paths.text(obj, "spec", "forProvider", "namespace") == space and paths.is_true(obj, "Ready")

@@ -86,12 +86,26 @@ def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
         seen["status"] = rule.fails[failure.mode](seen, failure.message)
     elif rule is not None and age >= rule.after and (status := rule.report(seen)):
         seen["status"] = status
-    seen.update(remote.written(manifest, age))
+    if not _writer_fails(manifest, world):
+        seen.update(remote.written(manifest, age))
     policy = paths.text(obj, "spec", "readiness", "policy") or "SuccessfulCreate"
     ready = policy == "SuccessfulCreate" or queries.holds(
         paths.text(obj, "spec", "readiness", "celQuery"), seen
     )
     return {"atProvider": {"manifest": seen}, "conditions": [_AVAILABLE if ready else _CREATING, _SYNCED]}
+
+
+def _writer_fails(manifest: Manifest, world: World) -> bool:
+    """Tell whether the Job whose pods would write into the object has been made to fail."""
+    artifact = paths.text(manifest, "metadata", "labels", c.ARTIFACT_LABEL)
+    if not artifact or not world.failures:
+        return False
+    for obj in world.of_kind(c.KUBERNETES_API, "Object"):
+        job = reach.carried(obj)
+        ours = job.get("kind") == "Job" and paths.namespace(job) == paths.namespace(manifest)
+        if ours and artifact in paths.name(job) and failure_of(obj, world) is not None:
+            return True
+    return False
 
 
 def _release(obj: Manifest, age: int, world: World) -> Manifest | None:
@@ -240,7 +254,8 @@ def act(target: Ref, world: World) -> None:
     if failure is not None and failure.mode in rule.fails:
         status: Manifest | None = rule.fails[failure.mode](obj, failure.message)
     else:
-        _known(obj, rule, failure)
+        if failure is not None:
+            _known(obj, rule, failure)
         status = rule.report(obj, world.age(target), world)
     if status is not None:
         world.report(target, status)
@@ -249,9 +264,9 @@ def act(target: Ref, world: World) -> None:
                 world.apply(made)
 
 
-def _known(obj: Manifest, rule: Rule, failure: Failure | None) -> None:
+def _known(obj: Manifest, rule: Rule, failure: Failure) -> None:
     inner = remote.rule_of(reach.carried(obj))
     modes = {**rule.fails, **(inner.fails if inner else {})}
-    if failure is not None and failure.mode not in modes:
+    if failure.mode not in modes:
         known = ", ".join(sorted(modes)) or "no way to fail"
         raise UnknownModeError(f"{ref(obj)} knows {known}, not {failure.mode}")

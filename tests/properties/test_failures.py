@@ -1,0 +1,176 @@
+"""Faults injected into every part of a played fleet: each is said by name and message, and passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import fleets
+from builders import worlds
+from modelplane.core import Manifest, paths
+from modelplane.kinds.registry import KINDS
+from modelplane.sim import prerequisites
+from modelplane.sim.remote import FAILED, REFUSED, UNAVAILABLE, UNBOUND, UNPROGRAMMED
+from modelplane.sim.rules import UNSYNCED
+from modelplane.sim.world import World
+
+Case = tuple[str, Callable[[Manifest], bool], str, str, str, str, list[str]]
+# Folder, what fails and how, what is said of it; then who says it, in which condition, in which words.
+CASES: list[Case] = [
+    (
+        "dynamo-l4",
+        worlds.installs("kai-scheduler"),
+        FAILED,
+        "no such image",
+        "InferenceCluster",
+        "BackendReady",
+        ["kai-scheduler", "no such image"],
+    ),
+    (
+        "dynamo-l4",
+        worlds.installs("gateway-helm"),
+        UNSYNCED,
+        "chart not found",
+        "ServingStack",
+        "ComponentsReady",
+        ["envoy-gateway", "chart not found"],
+    ),
+    (
+        "standard-h200",
+        worlds.installs("lws"),
+        FAILED,
+        "timed out",
+        "ServingStack",
+        "ComponentsReady",
+        ["leader-worker-set", "timed out"],
+    ),
+    (
+        "dynamo-l4",
+        worlds.carries("Gateway"),
+        UNPROGRAMMED,
+        "",
+        "InferenceCluster",
+        "BackendReady",
+        ["gateway"],
+    ),
+    (
+        "dynamo-l4",
+        worlds.carries("PersistentVolumeClaim"),
+        UNBOUND,
+        "",
+        "ModelCacheReplica",
+        "ArtifactReady",
+        ["PersistentVolumeClaim", "is not bound"],
+    ),
+    (
+        "standard-h200",
+        worlds.carries("Job"),
+        FAILED,
+        "no space left",
+        "ModelCache",
+        "ArtifactReady",
+        ["Job", "no space left"],
+    ),
+    (
+        "dynamo-l4",
+        worlds.carries("PodCliqueSet"),
+        UNAVAILABLE,
+        "no room for a gang",
+        "ModelReplica",
+        "ModelReady",
+        ["PodCliqueSet", "no room for a gang"],
+    ),
+    (
+        "dynamo-l4",
+        worlds.carries("PodCliqueSet"),
+        UNSYNCED,
+        "denied by webhook",
+        "ModelReplica",
+        "ModelAccepted",
+        ["Object", "denied by webhook"],
+    ),
+    (
+        "standard-h200",
+        worlds.carries("LeaderWorkerSet"),
+        UNAVAILABLE,
+        "",
+        "ModelReplica",
+        "ModelReady",
+        ["LeaderWorkerSet", "0 of 1 copies serve"],
+    ),
+    (
+        "single-gpu",
+        worlds.carries("Deployment"),
+        UNAVAILABLE,
+        "",
+        "ModelReplica",
+        "ModelReady",
+        ["Deployment", "0 of 1 copies serve"],
+    ),
+    (
+        "dynamo-l4",
+        worlds.carries("HTTPRoute"),
+        REFUSED,
+        "",
+        "ModelReplica",
+        "ModelReady",
+        ["model-route"],
+    ),
+]
+
+
+def _rest(world: World) -> None:
+    fleets.play([], world)
+
+
+def _unready(world: World) -> list[str]:
+    return [str(r) for r, o in world.objects.items() if r[:2] in KINDS and not paths.is_true(o, "Ready")]
+
+
+@pytest.mark.parametrize(("folder", "hits", "mode", "message", "kind", "condition", "words"), CASES)
+def test_a_fault_is_said_by_name_and_message_and_passes(
+    folder: str,
+    hits: Callable[[Manifest], bool],
+    mode: str,
+    message: str,
+    kind: str,
+    condition: str,
+    words: list[str],
+) -> None:
+    world = World.of([*prerequisites.objects(), *fleets.documents(folder)])
+    world.fail(hits, mode, message)
+    _rest(world)
+    assert any(hits(obj) for obj in world.objects.values()), "the fault befell nothing"
+    (target,) = [r for r in world.objects if r.kind == kind]
+    said = worlds.reasons(world, target)
+    assert condition in said
+    assert [word for word in words if word not in said[condition]] == [], said
+    root = [r for r in world.objects if r.kind in {"ModelDeployment", "InferenceCluster", "ModelCache"}]
+    assert any(not paths.is_true(world.objects[r], "Ready") for r in root), (
+        "nobody who applies things is told"
+    )
+    world.recover()
+    _rest(world)
+    assert _unready(world) == []
+
+
+@pytest.mark.parametrize(("folder", "hits", "mode", "message", "kind", "condition", "words"), CASES)
+def test_a_fault_in_what_runs_takes_nothing_away(
+    folder: str,
+    hits: Callable[[Manifest], bool],
+    mode: str,
+    message: str,
+    kind: str,
+    condition: str,
+    words: list[str],
+) -> None:
+    world = fleets.played(folder).world.copy()
+    before = {r for r in world.objects if r.kind not in {"ModelEndpoint", "Service", "EndpointSlice"}}
+    world.fail(hits, mode, message)
+    _rest(world)
+    missing = before - world.objects.keys()
+    assert [str(r) for r in missing if "Usage" not in r.kind] == [], (kind, condition, words)
+    world.recover()
+    _rest(world)
+    assert _unready(world) == []
