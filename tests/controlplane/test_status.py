@@ -22,8 +22,9 @@ SECRET = "hunter2"
 
 
 @pytest.fixture(scope="module")
-def fleet(control_plane: ControlPlane) -> Iterator[Client]:
+def fleet(control_plane: ControlPlane, crds: Path) -> Iterator[Client]:
     """A class, a cluster that nobody reaches, and a deployment without a place."""
+    control_plane.install_providers(crds)
     client = control_plane.client
     for name in ("ml-team", "modelplane-system"):
         client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -36,8 +37,8 @@ def fleet(control_plane: ControlPlane) -> Iterator[Client]:
         }
     )
     applied = [client.apply(x) for x in (gpu_class(), existing(), deployment(GPU))]
-    kind = ("modelplane.ai/v1alpha1", "ModelDeployment", "qwen", "ml-team")
-    wait_for("it was looked at", lambda: condition(client.get(*kind), "ReplicasScheduled") != "Absent", 60)
+    kind = ("modelplane.ai/v1alpha1", "InferenceCluster", "lab")
+    wait_for("it was looked at", lambda: condition(client.get(*kind), "BackendReady") != "Absent", 60)
     yield client
     for document in reversed(applied):
         client.delete(document)
@@ -58,9 +59,7 @@ def test_the_tree_says_what_is_ready_and_the_first_reason_why_not(control_plane:
     assert result.exit_code == 1, result.output
     found = objects(result)
     assert found["InferenceClass l4"]["ready"] is True
-    assert found["InferenceCluster lab"]["why"].startswith("Synced cannot compose resources: ")
-    # No provider is installed here, and the snapshot says which kinds it therefore lacks.
-    assert "Object: the control plane does not serve it" in json.loads(result.stdout)["notRead"]
+    assert found["InferenceCluster lab"]["why"].startswith("BackendReady ")
     assert "is not ready" in found["ModelDeployment ml-team/qwen"]["why"].replace("not Ready", "not ready")
     assert SECRET not in result.output
     (room,) = json.loads(result.stdout)["capacity"]
