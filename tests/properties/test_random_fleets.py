@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import Counter
 from typing import Any
 
@@ -256,3 +257,80 @@ def test_it_settles_and_then_says_the_same_for_ever(found: list[Manifest], xr: M
     if answer.status["replicas"]["unschedulable"]:
         ruled_out = {why["cluster"] for why in answer.status["unschedulable"]}
         assert ruled_out == {x["metadata"]["name"] for x in found}, "every cluster says why"
+
+
+NEEDS = re.compile(
+    r"needs (?P<pods>\d+) (?:(?P<nodes>nodes?)|x (?P<gpus>\d+) gpu), (?:room for )?(?P<free>\d+)(?: free)?"
+    r"(?=$|,| and )"
+)
+
+
+def more_of(nodes: int, have: int, pods: list[int], pod: int) -> int:
+    """How many more such pods the nodes hold, by trying."""
+    number = 0
+    while layout_exists(nodes, have, sorted([*pods, *[pod] * (number + 1)], reverse=True)):
+        number += 1
+    return number
+
+
+def untrue(row: Any, xr: Manifest, cluster: Manifest, charged: list[Manifest]) -> str:
+    """What is wrong with a row of status.unschedulable, worked out again from the objects alone."""
+    template, says = xr["spec"]["template"]["spec"], row["reason"]
+    selector = template.get("clusterSelector", {}).get("matchLabels", {})
+    labels_fit = selector.items() <= cluster["metadata"]["labels"].items()
+    taints = [] if template.get("tolerations") else cluster["spec"].get("taints", [])
+    ready = paths.is_true(cluster, c.READY)
+    gateway = paths.text(cluster, "status", "gateway", "address")
+    if "pool" not in row:
+        expected = (
+            ("the cluster selector asks for climate=cold", not labels_fit),
+            ("taint maintenance=yes:NoSchedule is not tolerated", bool(taints)),
+            ("the cluster is not Ready", not ready),
+            ("the cluster has no gateway address yet", not gateway),
+        )
+        first = next((text for text, holds in expected if holds), "nothing")
+        return "" if says == first else f"{says}, but first of all {first}"
+    if not labels_fit or taints or not ready or not gateway:
+        return f"{says}, but the cluster itself is barred"
+    (_, nodes, have) = next(p for p in pools_of(cluster) if p[0] == row["pool"])
+    held = [
+        (paths.namespace(r) + "/" + paths.name(r), gpus)
+        for r in charged
+        if r["spec"]["clusterName"] == row["cluster"]
+        for pool, gpus in pods_of(r)
+        if pool == row["pool"] and gpus
+    ]
+    (engine,) = template["engines"]
+    sizes = [m["nodeSelector"]["devices"][0]["count"] for m in engine["members"]]
+    if says.startswith("engine main, "):
+        return (
+            "" if max(sizes) > have and f"a node has {have} gpu" in says else f"{says}, but {sizes} of {have}"
+        )
+    found = list(NEEDS.finditer(says))
+    for need in found:
+        size = have if need["nodes"] else int(need["gpus"])
+        room = more_of(nodes, have, [gpus for _, gpus in held], size)
+        if int(need["free"]) != room:
+            return f"{says}, but there is room for {room} of {size}"
+    named = says.partition(", held by ")[2].split(" and ")[0]
+    if bool(named) != bool(held) or not set(filter(None, named.split(", "))) <= {who for who, _ in held}:
+        return f"{says}, but {held}"
+    return "" if found else f"{says}: no reason that is known"
+
+
+@RULES
+@given(fleets(), deployments(), deployments("other", "others"))
+def test_every_reason_can_be_worked_out_again(found: list[Manifest], xr: Manifest, other: Manifest) -> None:
+    fleet = b.Fleet(*found)
+    fleet.apply(other)
+    answer = fleet.apply(xr)
+    rows = answer.status.get("unschedulable", [])
+    by_name = {x["metadata"]["name"]: x for x in found}
+    assert [u for u in (untrue(row, xr, by_name[row["cluster"]], composed(fleet)) for row in rows) if u] == []
+    missing = answer.status["replicas"]["unschedulable"]
+    # Every cluster is accounted for, and every pool of one that is not barred.
+    explained = {
+        (row["cluster"], row.get("pool", p[0])) for row in rows for p in pools_of(by_name[row["cluster"]])
+    }
+    pools = {(x["metadata"]["name"], p[0]) for x in found for p in pools_of(x)}
+    assert explained == (pools if missing else set())

@@ -318,6 +318,27 @@ def test_a_drained_cluster_is_left_once_the_replacement_serves() -> None:
     assert b.placed(fleet.apply(xr)) == ["south/0"]
 
 
+def test_a_drain_does_not_wait_for_a_replica_that_was_there_before() -> None:
+    east = b.cluster("east", b.pool("gpu", 1))
+    fleet, xr = b.Fleet(NORTH, SOUTH, east), b.deployment(replicas=3, policy="Spread")
+    settled(fleet, xr)
+    fleet.observed(xr)["replica-south-0"]["status"] = b.state(False)
+    drained(fleet, DRAIN)
+    fleet.apply(xr, ready=None)
+    new = next(p for p in b.placed(fleet.ask(xr)) if p not in ("east/0", "north/0", "south/0"))
+    assert "north/0" in b.placed(fleet.apply(xr, ready=None)), "its replacement does not serve yet"
+    fleet.observed(xr)["replica-" + new.replace("/", "-")]["status"] = b.state(True)
+    assert sorted(b.placed(fleet.ask(xr))) == sorted(["east/0", "south/0", new])
+
+
+def test_a_pod_claims_no_more_devices_than_one_claim_can_hold() -> None:
+    fleet = b.Fleet(b.cluster("north", b.pool("gpu", 1, b.device(count=64))))
+    assert b.placed(fleet.ask(b.deployment(b.engine("main", b.member(gpus=32))))) == ["north/0"]
+    answer = fleet.ask(b.deployment(b.engine("main", b.member(gpus=33))))
+    assert b.placed(answer) == []
+    assert "a pod would claim 33 devices; Kubernetes allocates one claim 32" in b.condition(answer)[2]
+
+
 def test_a_drained_replica_with_nowhere_to_go_leaves_a_gap_that_is_explained() -> None:
     fleet, xr = b.Fleet(NORTH), b.deployment()
     settled(fleet, xr)

@@ -12,6 +12,8 @@ from functools import lru_cache
 from modelplane.schedule import cel
 from modelplane.schedule.devices import Node
 
+# What one claim can be allocated (k8s.io/api resource/v1, AllocationResultsMaxSize): a pod has one claim.
+MAX_CLAIMED = 32
 # Ways to choose classes that are tried before a pod counts as not fitting; real nodes have one or two.
 _TRIES = 2000
 
@@ -70,6 +72,8 @@ def match(requests: tuple[Request, ...], node: Node) -> Take | Refusal:
     chosen = _choose(wanted, node)
     if chosen is None:
         return Refusal(_too_few(requests, node))
+    if (claimed := sum(chosen.amounts)) > MAX_CLAIMED:
+        return Refusal(f"a pod would claim {claimed} devices; Kubernetes allocates one claim {MAX_CLAIMED}")
     return chosen
 
 

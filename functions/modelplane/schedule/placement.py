@@ -122,7 +122,9 @@ def _bridging(leaving: Sequence[Seat], good: Sequence[Seat], missing: int) -> li
     One that serves stays until its replacement does. One whose template changed stays also where nothing
     takes its place; one that is driven off its cluster does not.
     """
-    starting = sum(1 for s in good if not s.ready)
+    # The newest are the replacements: an older one that does not serve must not hold up a drain for ever.
+    newest = sorted(good, key=lambda s: (_created(s), *_order(s)), reverse=True)
+    starting = sum(1 for s in newest[: max(0, len(leaving) - missing)] if not s.ready)
     kept: list[Seat] = []
     for seat in sorted(leaving, key=lambda s: (not s.ready, not s.urgent, *_order(s))):
         if seat.ready and starting > 0:
@@ -133,6 +135,11 @@ def _bridging(leaving: Sequence[Seat], good: Sequence[Seat], missing: int) -> li
             continue
         kept.append(seat)
     return kept
+
+
+def _created(seat: Seat) -> str:
+    """Return when it was made; one that is being made, or does not say, counts as the newest."""
+    return (seat.replica.created if seat.replica else "") or "~"
 
 
 class _Free:
