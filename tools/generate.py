@@ -1,4 +1,4 @@
-"""Writes the checked-in files that follow from `schemas/`: the XRDs and their Compositions.
+"""Writes the checked-in files that follow from `schemas/`: the XRDs, their Compositions, their reference.
 
 A missing `schemas/` folder or an include that names no file is an error; nothing is written then.
 """
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+import api_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = "$include"
@@ -194,9 +196,19 @@ def generate_compositions(root: Path) -> Iterator[Generated]:
         yield Generated(Path("compositions") / source.name, text)
 
 
+def generate_reference(root: Path) -> Iterator[Generated]:
+    """A page of documentation for every source, and one that lists them."""
+    known = [(xrd(root, source), source.name) for source in sources(root)]
+    folder = Path(api_reference.FOLDER)
+    for definition, name in known:
+        yield Generated(folder / f"{Path(name).stem}.md", api_reference.page(definition, name))
+    yield Generated(folder / "index.md", api_reference.index(known))
+
+
 GENERATORS: list[Generator] = [
     Generator("xrds", generate_xrds, owns=("apis/*.yaml",)),
     Generator("compositions", generate_compositions, owns=("compositions/*.yaml",)),
+    Generator("reference", generate_reference, owns=(f"{api_reference.FOLDER}/*.md",)),
 ]
 
 

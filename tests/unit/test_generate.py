@@ -180,3 +180,31 @@ def test_another_generator_is_checked_like_the_built_in_ones(root: Path) -> None
     (root / "notes" / "b.txt").write_text("b")
     found = {(str(item.path), item.how) for item in generate.differences(root, [extra])}
     assert found == {("notes/a.txt", "missing"), ("notes/b.txt", "without a source")}
+
+
+def test_the_reference_names_every_field_with_its_type_default_and_limits() -> None:
+    definition = yaml.safe_load(XRD)
+    shape = {
+        "type": "object",
+        "description": "A foo.",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "required": ["size"],
+                "properties": {
+                    "size": {"type": "integer", "description": "How | large.", "minimum": 1},
+                    "mode": {"type": "string", "enum": ["A", "B"], "default": "A"},
+                    "parts": {"type": "array", "items": {"properties": {"name": {"type": "string"}}}},
+                    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+                "x-kubernetes-validations": [{"rule": "true", "message": "never"}],
+            }
+        },
+    }
+    definition["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": shape}
+    lines = generate.api_reference.page(definition, "foos.yaml").splitlines()
+    assert "| `spec.size` | integer | required | How \\| large. At least 1. |" in lines
+    assert "| `spec.mode` | string | `A` | One of `A`, `B`. |" in lines
+    assert "| `spec.parts[].name` | string |  |  |" in lines
+    assert "| `spec.labels` | map of string |  |  |" in lines
+    assert "- `spec`: never" in lines
