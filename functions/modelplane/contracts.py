@@ -127,8 +127,6 @@ FLEET_GATEWAY: Final = "modelplane"
 FLEET_GATEWAY_CLASS: Final = "traefik"
 # Gateway, class and settings of a front door that is Envoy: none of them is the other's.
 FLEET_ENVOY: Final = "modelplane-envoy"
-# By it a front door that rewrites no path per backend names the replica to a cluster's gateway.
-REPLICA_HEADER: Final = "modelplane-replica"
 # ModelServices look up the InferenceGateway of this name (v0.4's de-facto singleton).
 DEFAULT_GATEWAY: Final = "default"
 IN_CLUSTER_CONFIG: Final = "modelplane-in-cluster"

@@ -118,6 +118,19 @@ def route(replica_name: str) -> str:
     return child(replica_name, "route")
 
 
+def host_route(replica_name: str) -> str:
+    """Return the name of a replica's HTTPRoute by host name on its cluster."""
+    return child(replica_name, "host", "route")
+
+
+def replica_host(namespace: str, replica_name: str) -> str:
+    """Return the host name by which a cluster's gateway knows a replica; it is in no DNS.
+
+    `.internal` is nobody's: ICANN keeps it for private use.
+    """
+    return f"{replica_name}.{namespace}.replicas.modelplane.internal"
+
+
 def inference_pool(replica_name: str) -> str:
     """Return the name of a replica's InferencePool."""
     return child(replica_name, "pool")

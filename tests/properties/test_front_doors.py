@@ -133,26 +133,24 @@ def test_no_team_routes_to_the_other_or_names_it(backend: str) -> None:
             assert names.team_namespace(theirs) not in text
 
 
-def test_a_header_of_a_front_door_finds_its_own_teams_replica_and_no_other() -> None:
+def test_a_host_name_of_a_front_door_finds_its_own_teams_replica_and_no_other() -> None:
     objects = played(c.ENVOY).final.objects
-    by_header: dict[str, set[str]] = {}
+    found_by: dict[str, set[str]] = {}
     for obj in objects.values():
         remote = paths.mapping(obj, "spec", "forProvider", "manifest")
-        for rule in paths.mappings(remote, "spec", "rules"):
-            for match in paths.mappings(rule, "matches"):
-                for header in paths.mappings(match, "headers"):
-                    by_header.setdefault(str(header["value"]), set()).add(paths.namespace(remote))
+        for host in paths.items(remote, "spec", "hostnames"):
+            found_by.setdefault(host, set()).add(paths.namespace(remote))
     sent = {
-        header["value"]
+        paths.text(f, "urlRewrite", "hostname"): r.namespace
         for r, o in objects.items()
         if r.kind == "HTTPRoute"
         for ref in paths.items(o, "spec", "rules", 0, "backendRefs")
         for f in paths.mappings(ref, "filters")
-        for header in paths.items(f, "requestHeaderModifier", "set")
+        if paths.text(f, "urlRewrite", "hostname").endswith(".internal")
     }
-    assert sent
-    for value in sent:
-        assert by_header[value] == {names.team_namespace(value.partition("/")[0])}
+    assert set(sent.values()) == set(TEAMS)
+    for host, team in sent.items():
+        assert found_by[host] == {names.team_namespace(team)}
 
 
 @pytest.mark.parametrize("backend", [c.TRAEFIK, c.ENVOY])

@@ -60,7 +60,6 @@ def test_envoy_is_installed_then_told_how_to_serve_and_only_then_opened(crds) ->
     assert passes[0] == {"provider-config-helm"}
     order = {key: index for index, new in enumerate(passes) for key in new}
     assert order["envoy-gateway"] < order["envoy-proxy"] < order["envoy-class"] < order["envoy-listener"]
-    assert order["envoy-clients"] < order["envoy-listener"]
     assert build.conditions(reply) == {
         c.CONTROLLER_READY: (True, "ControllerHealthy"),
         c.GATEWAY_READY: (True, "Serving"),
@@ -75,12 +74,6 @@ def test_envoy_is_installed_then_told_how_to_serve_and_only_then_opened(crds) ->
         assert private not in log.upper()
 
 
-def test_what_a_caller_writes_into_our_header_reaches_no_route() -> None:
-    _, reply = settle(build.envoy_gateway(), CRDS)
-    removed = reply.resources["envoy-clients"].manifest["spec"]["headers"]["earlyRequestHeaders"]["remove"]
-    assert removed == [c.REPLICA_HEADER]
-
-
 def test_envoy_gateway_goes_after_all_that_it_takes_down() -> None:
     _, reply = settle(build.envoy_gateway(**SELECTOR), {**CRDS, "api-keys": [keys()]})
     release = reply.resources["envoy-gateway"].manifest["metadata"]["name"]
@@ -89,7 +82,7 @@ def test_envoy_gateway_goes_after_all_that_it_takes_down() -> None:
         for made in reply.resources.values()
         if paths.text(made.manifest, "spec", "of", "resourceRef", "name") == release
     }
-    assert users == {"Gateway", "GatewayClass", "ClientTrafficPolicy", "EnvoyProxy"}
+    assert users == {"Gateway", "GatewayClass", "EnvoyProxy"}
 
 
 def test_a_newer_package_does_not_move_a_front_door_that_runs() -> None:
@@ -309,6 +302,10 @@ def route_of(reply: Answer) -> Manifest:
     return found
 
 
+def host(name: str) -> str:
+    return f"{name}.lab.replicas.modelplane.internal"
+
+
 def serve(*endpoints: Manifest, composite: Manifest | None = None) -> Answer:
     """A service once everything stands."""
     required = {**DOOR, "endpoints-0": list(endpoints)}
@@ -323,17 +320,16 @@ def replicas(count: int) -> list[Manifest]:
     return [build.ready_endpoint(f"heron-{i:02}") for i in range(count)]
 
 
-def test_a_service_names_each_replica_by_header_and_rewrites_one_path(crds) -> None:
+def test_a_service_names_each_replica_by_host_and_rewrites_one_path(crds) -> None:
     reply = serve(*replicas(2))
     rule = route_of(reply)
     assert rule["filters"][0]["urlRewrite"]["path"] == {
         "type": "ReplacePrefixMatch",
         "replacePrefixMatch": "/",
     }
-    assert [
-        (r["name"], r["weight"], r["filters"][0]["requestHeaderModifier"]["set"]) for r in rule["backendRefs"]
-    ] == [
-        (f"heron-0{i}-backend", 1, [{"name": c.REPLICA_HEADER, "value": f"lab/heron-0{i}"}]) for i in (0, 1)
+    assert [(r["name"], r["weight"], r["filters"]) for r in rule["backendRefs"]] == [
+        (f"heron-0{i}-backend", 1, [{"type": "URLRewrite", "urlRewrite": {"hostname": host(f"heron-0{i}")}}])
+        for i in (0, 1)
     ]
     assert rule["timeouts"] == {"request": "0s"}, "C66: no stream is cut"
     assert reply.resources["envoy-route"].manifest["spec"]["parentRefs"][0]["name"] == c.FLEET_ENVOY
@@ -363,14 +359,14 @@ def test_without_a_ready_endpoint_envoy_answers_503_itself(crds) -> None:
     assert [p for made in reply.resources.values() for p in judges.problems(made.manifest, crds)] == []
 
 
-def test_a_provider_gets_its_host_its_credential_and_never_our_header() -> None:
+def test_a_provider_gets_its_host_and_its_credential() -> None:
     provider = build.ready_endpoint(**PROVIDER)
     rule = route_of(serve(*replicas(1), provider))
     ref = next(r for r in rule["backendRefs"] if r["name"] == "acme-1-backend")
     kinds = [f["type"] for f in ref["filters"]]
     assert kinds == ["URLRewrite", "ExtensionRef"]
     assert ref["filters"][0]["urlRewrite"] == {"hostname": "api.example.com"}, "paths only by rule"
-    assert c.REPLICA_HEADER not in json.dumps(ref)
+    assert ".internal" not in json.dumps(ref)
 
 
 IMPOSTORS = [
@@ -384,13 +380,13 @@ IMPOSTORS = [
 
 
 @pytest.mark.parametrize(("over", "reason"), IMPOSTORS, ids=[i[1] for i in IMPOSTORS])
-def test_only_a_replicas_own_endpoint_is_found_by_header(over, reason) -> None:
+def test_only_a_replicas_own_endpoint_is_found_by_its_host(over, reason) -> None:
     over = dict(over)
     labels = over.pop("labels", None)
     found = build.ready_endpoint("heron-1", **over)
     if labels is not None:
         found["metadata"]["labels"] = labels
-    assert c.REPLICA_HEADER not in json.dumps(route_of(serve(found))), reason
+    assert ".internal" not in json.dumps(route_of(serve(found))), reason
 
 
 def test_endpoints_of_another_path_are_named_and_take_no_requests() -> None:

@@ -49,6 +49,13 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
     (names.cache_replica, ("weights", "north"), "weights-48d8b7b3", "one per cluster"),
     (names.cache_claim, ("team-a", "weights"), "modelcache-team-a-weights-4a79fb17", "without a revision"),
     (names.cache_claim, ("team-a", "weights", "r1"), "modelcache-team-a-weights-r1-54c99284", "with one"),
+    (names.host_route, ("qwen-1a2b",), "qwen-1a2b-host-route-cf3bc041", "beside the route by path"),
+    (
+        names.replica_host,
+        ("team-a", "qwen-1a2b"),
+        "qwen-1a2b.team-a.replicas.modelplane.internal",
+        "a whole host name, not a label",
+    ),
     (names.credential, ("groq-1",), "groq-1-credential-f3fa41d8", "the Secret and the filter of an endpoint"),
     (
         names.staging_program,

@@ -43,18 +43,30 @@ def test_requests_come_by_one_route_that_never_cuts_a_stream(
     """Case C66, unified and disaggregated alike."""
     found = edge(composite, stack)
     route = found["model-route"]["spec"]
-    rule, by_header = route["rules"]
-    for either in (rule, by_header):
-        assert either["timeouts"] == {"request": "0s"}, reason
-        assert [x["name"] for x in either["backendRefs"]] == [found["inference-pool"]["metadata"]["name"]]
-    # A front door that rewrites no path per backend names the replica, and its team, in a header.
-    (match,) = by_header["matches"]
-    assert [(h["name"], h["value"]) for h in match["headers"]] == [(c.REPLICA_HEADER, f"{r.TEAM}/{r.NAME}")]
+    (rule,) = route["rules"]
+    assert rule["timeouts"] == {"request": "0s"}, reason
     assert rule["matches"] == [{"path": {"type": "PathPrefix", "value": f"/{r.TEAM}/{r.NAME}/"}}], reason
     assert rule["filters"][0]["urlRewrite"]["path"]["replacePrefixMatch"] == "/", reason
     assert rule["backendRefs"][0]["name"] == found["inference-pool"]["metadata"]["name"], reason
     assert route["parentRefs"][0]["name"] == "inference-gateway", reason
     assert route["parentRefs"][0]["namespace"] == "modelplane-system", reason
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("composite", "reason"), REPLICAS)
+def test_a_replica_has_a_host_name_that_no_path_leads_away_from(
+    composite: Manifest, reason: str, stack: str
+) -> None:
+    """Behind a front door that rewrites no path per backend: a path of another replica is only text there."""
+    found = edge(composite, stack)
+    route = found["model-host-route"]["spec"]
+    (rule,) = route["rules"]
+    assert route["hostnames"] == [f"{r.NAME}.{r.TEAM}.replicas.modelplane.internal"], reason
+    assert rule["matches"] == [{"path": {"type": "PathPrefix", "value": "/"}}], reason
+    assert "filters" not in rule, reason
+    assert rule["timeouts"] == {"request": "0s"}, reason
+    assert [x["name"] for x in rule["backendRefs"]] == [found["inference-pool"]["metadata"]["name"]]
+    assert "hostnames" not in found["model-route"]["spec"], reason
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -9,6 +9,7 @@ from modelplane.core.paths import Manifest
 from modelplane.gangs.site import Site
 
 ROUTE_KEY = "model-route"
+HOST_ROUTE_KEY = "model-host-route"
 POOL_KEY = "inference-pool"
 
 # A route that no gateway took, or whose pool nobody resolved, answers 404 or 500.
@@ -49,53 +50,32 @@ def pool(site: Site, port: int) -> Manifest:
 
 
 def route(site: Site) -> Manifest:
-    """Return the HTTPRoute from the cluster's gateway to the pool."""
-    return {
-        "apiVersion": c.GATEWAY_API,
-        "kind": "HTTPRoute",
-        "metadata": {"name": names.route(site.replica), "namespace": site.namespace},
-        "spec": {
-            "parentRefs": [
-                {
-                    "group": "gateway.networking.k8s.io",
-                    "kind": "Gateway",
-                    "name": c.CLUSTER_GATEWAY,
-                    "namespace": c.SYSTEM_NAMESPACE,
-                }
-            ],
-            "rules": [
-                {
-                    "matches": [{"path": {"type": "PathPrefix", "value": path(site)}}],
-                    "filters": [
-                        {
-                            "type": "URLRewrite",
-                            "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
-                        }
-                    ],
-                    **_to_pool(site),
-                },
-                # For a front door that cannot rewrite a path per backend: it names the replica in a header.
-                {
-                    "matches": [
-                        {
-                            "path": {"type": "PathPrefix", "value": "/"},
-                            "headers": [
-                                {
-                                    "type": "Exact",
-                                    "name": c.REPLICA_HEADER,
-                                    "value": f"{site.team}/{site.replica}",
-                                }
-                            ],
-                        }
-                    ],
-                    **_to_pool(site),
-                },
-            ],
-        },
+    """Return the HTTPRoute from the cluster's gateway to the pool, by the replica's path."""
+    rule = {
+        "matches": [{"path": {"type": "PathPrefix", "value": path(site)}}],
+        "filters": [
+            {
+                "type": "URLRewrite",
+                "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
+            }
+        ],
     }
+    return _http_route(site, names.route(site.replica), rule)
 
 
-def _to_pool(site: Site) -> Manifest:
+def host_route(site: Site) -> Manifest:
+    """Return the HTTPRoute by the replica's host name, for a front door that rewrites no path per backend.
+
+    By host and not by header: among routes of one host the longest path wins before any header, so the path
+    of a request could lead to another replica.
+    """
+    rule = {"matches": [{"path": {"type": "PathPrefix", "value": "/"}}]}
+    route = _http_route(site, names.host_route(site.replica), rule)
+    route["spec"]["hostnames"] = [names.replica_host(site.team, site.replica)]
+    return route
+
+
+def _http_route(site: Site, name: str, rule: Manifest) -> Manifest:
     # One pool a rule: Envoy AI Gateway stops updating the whole gateway where a rule has two.
     pool = {
         "group": "inference.networking.k8s.io",
@@ -103,5 +83,17 @@ def _to_pool(site: Site) -> Manifest:
         "name": names.inference_pool(site.replica),
         "weight": 1,
     }
+    parent = {
+        "group": "gateway.networking.k8s.io",
+        "kind": "Gateway",
+        "name": c.CLUSTER_GATEWAY,
+        "namespace": c.SYSTEM_NAMESPACE,
+    }
     # Off: Envoy's own 15 seconds cut long generations (Envoy Gateway, HTTP timeouts).
-    return {"backendRefs": [pool], "timeouts": {"request": "0s"}}
+    served = {**rule, "backendRefs": [pool], "timeouts": {"request": "0s"}}
+    return {
+        "apiVersion": c.GATEWAY_API,
+        "kind": "HTTPRoute",
+        "metadata": {"name": name, "namespace": site.namespace},
+        "spec": {"parentRefs": [parent], "rules": [served]},
+    }

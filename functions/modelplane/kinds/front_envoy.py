@@ -19,7 +19,6 @@ RELEASE = "envoy-gateway"
 PROXY = "envoy-proxy"
 CLASS = "envoy-class"
 GATEWAY = "envoy-listener"
-CLIENTS = "envoy-clients"
 SECURITY = "envoy-security"
 CLASS_USAGE = f"usage-{RELEASE}-by-{CLASS}"
 
@@ -56,11 +55,10 @@ def door(inputs: Inputs, spec: InferenceGatewaySpec) -> Door:
         Desired(PROXY, _proxy(), Ready.exists(), after=(RELEASE,)),
         Desired(CLASS, _class(), Ready.condition("Accepted"), after=(RELEASE, PROXY)),
         Desired(CLASS_USAGE, _class_usage(inputs), Ready.exists(), after=(CLASS,)),
-        Desired(CLIENTS, _clients(), Ready.exists(), after=(RELEASE,)),
         *front_door.certificates(inputs, spec),
     ]
     obstacle, remark = None, ""
-    gates: list[str] = [CLASS, CLIENTS]
+    gates: list[str] = [CLASS]
     if spec.auth is not None:
         obstacle, remark = _keys(inputs, resources)
         gates.append(SECURITY)
@@ -69,7 +67,7 @@ def door(inputs: Inputs, spec: InferenceGatewaySpec) -> Door:
     else:
         listening = front_door.listener(spec.hostname, front_door.tls_secret(spec), _PORTS)
         manifest = front_door.gateway(c.FLEET_ENVOY, c.FLEET_ENVOY, listening)
-        # After its policies: no request comes in before keys are asked for.
+        # After the policy: no request comes in before keys are asked for.
         resources.append(Desired(GATEWAY, manifest, Ready.condition("Accepted"), after=tuple(gates)))
     return Door(resources, "Envoy Gateway", RELEASE, GATEWAY, obstacle=obstacle, remark=remark)
 
@@ -88,7 +86,7 @@ def _release(inputs: Inputs, envoy: EnvoyDoor) -> Desired:
     release = TARGET.release(
         names.child(inputs.name, RELEASE), chart, values, labels={c.RESOURCE_LABEL: RELEASE}
     )
-    return Desired(RELEASE, release, after=(CONFIG,), outlives=(GATEWAY, CLIENTS, PROXY))
+    return Desired(RELEASE, release, after=(CONFIG,), outlives=(GATEWAY, PROXY))
 
 
 def _proxy() -> Manifest:
@@ -151,20 +149,15 @@ def _class_usage(inputs: Inputs) -> Manifest:
     }
 
 
-def _policy(kind: str, spec: Mapping[str, Any]) -> Manifest:
+def _security(spec: Mapping[str, Any]) -> Desired:
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": c.FLEET_ENVOY}
-    return {
+    manifest: Manifest = {
         "apiVersion": c.ENVOY_API,
-        "kind": kind,
+        "kind": "SecurityPolicy",
         "metadata": {"name": c.FLEET_ENVOY, "namespace": c.SYSTEM_NAMESPACE},
         "spec": {"targetRefs": [target], **spec},
     }
-
-
-def _clients() -> Manifest:
-    # Only we name a replica; what a caller writes there is gone before any route is chosen.
-    removed = {"earlyRequestHeaders": {"remove": [c.REPLICA_HEADER]}}
-    return _policy("ClientTrafficPolicy", {"headers": removed})
+    return Desired(SECURITY, manifest, Ready.exists(), after=(RELEASE,))
 
 
 def _keys(inputs: Inputs, resources: list[Desired | Waiting]) -> tuple[tuple[str, str] | None, str]:
@@ -180,8 +173,7 @@ def _keys(inputs: Inputs, resources: list[Desired | Waiting]) -> tuple[tuple[str
         resources.append(Waiting(SECURITY, "a Secret with keys"))
         return (NO_API_KEYS, f"{_NO_SECRET}; the keys that were asked for last are"), remark
     if not sound:
-        denied = _policy("SecurityPolicy", {"authorization": {"defaultAction": "Deny"}})
-        resources.append(Desired(SECURITY, denied, Ready.exists(), after=(RELEASE,)))
+        resources.append(_security({"authorization": {"defaultAction": "Deny"}}))
         return (NO_API_KEYS, f"{_NO_SECRET}; every call is refused until there is one"), remark
     auth = {
         "credentialRefs": [{"group": "", "kind": "Secret", "name": name} for name in sound],
@@ -189,8 +181,7 @@ def _keys(inputs: Inputs, resources: list[Desired | Waiting]) -> tuple[tuple[str
         # A key opens this door only: engines and providers never see it.
         "sanitize": True,
     }
-    policy = _policy("SecurityPolicy", {"apiKeyAuth": auth})
-    resources.append(Desired(SECURITY, policy, Ready.exists(), after=(RELEASE,)))
+    resources.append(_security({"apiKeyAuth": auth}))
     why = _refused(seen)
     return ((KEYS_REJECTED, f"spec.auth is not in force: {why}") if why else None), remark
 

@@ -28,7 +28,7 @@ _PARTS = frozenset(
     (
         *(front_traefik.RELEASE, front_traefik.CLASS, front_traefik.GATEWAY),
         *(front_envoy.RELEASE, front_envoy.PROXY, front_envoy.CLASS, front_envoy.CLASS_USAGE),
-        *(front_envoy.GATEWAY, front_envoy.CLIENTS, front_envoy.SECURITY),
+        *(front_envoy.GATEWAY, front_envoy.SECURITY),
         *(metallb.NAMESPACE, metallb.RELEASE, metallb.POOL, metallb.L2),
     )
 )

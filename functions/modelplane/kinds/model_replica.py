@@ -129,6 +129,7 @@ def _edge(wrap: _Wrap, spec: ModelReplicaSpec, port: int) -> list[Desired]:
         wrap(picker.KEY, deployment, picker.READY_WHEN, after=tuple(support)),
         wrap(edge.POOL_KEY, edge.pool(site, port)),
         wrap(edge.ROUTE_KEY, edge.route(site), edge.ROUTE_READY_WHEN, after=(edge.POOL_KEY,)),
+        wrap(edge.HOST_ROUTE_KEY, edge.host_route(site), edge.ROUTE_READY_WHEN, after=(edge.POOL_KEY,)),
     ]
 
 

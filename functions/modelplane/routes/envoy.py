@@ -1,7 +1,7 @@
 """A service's part of a front door that is Envoy, which rewrites a path for a whole rule only.
 
-So all endpoints of a rule share a path. A replica's takes requests at the root of its cluster's gateway,
-which finds the replica by a header; others share what they have in common.
+So all endpoints of a rule share a path. A replica's takes requests at the root of a host name by which its
+cluster's gateway finds it; others share what they have in common.
 """
 
 from collections import Counter
@@ -113,12 +113,10 @@ def traffic(service: Service) -> Manifest:
 
 def _backend(endpoint: Endpoint, share: int) -> Manifest:
     filters: list[Manifest] = []
-    if endpoint.origin.address_type == "FQDN":
-        # A provider answers only to its own name; else the caller's Host header would reach it.
-        filters.append({"type": "URLRewrite", "urlRewrite": {"hostname": endpoint.origin.host}})
-    if endpoint.replica:
-        header = {"name": c.REPLICA_HEADER, "value": endpoint.replica}
-        filters.append({"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [header]}})
+    # A provider answers only to its own name; else the caller's Host header would reach it.
+    named = endpoint.origin.host if endpoint.origin.address_type == "FQDN" else ""
+    if host := endpoint.replica or named:
+        filters.append({"type": "URLRewrite", "urlRewrite": {"hostname": host}})
     if endpoint.credential:
         filters.append(_extension(endpoint.credential))
     ref: Manifest = {

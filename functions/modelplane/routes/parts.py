@@ -24,7 +24,7 @@ class Endpoint:
         origin: where it is.
         rewrite: path that replaces the service's prefix; None leaves the path as it came.
         pinned: whether a BackendTLSPolicy covers it; only an HTTPRoute's own backends heed one.
-        replica: `<namespace>/<name>` of the replica that its cluster's gateway finds; empty for others.
+        replica: host name by which a cluster's gateway finds the replica; empty for others.
         credential: name of the HTTPRouteFilter that adds its credential; empty where it needs none.
     """
 

@@ -88,7 +88,8 @@ def _endpoint(observed: Mapping[str, object]) -> Endpoint | str:
     path = f"/{rewrite.lstrip('/')}" if rewrite else None
     pinned = paths.at(observed, "spec", "tls") is not None
     # Composed for a replica: the path is the one that its cluster's gateway knows it by.
-    owner = f"{paths.namespace(observed)}/{name}"
-    own = c.DEPLOYMENT_LABEL in paths.labels(observed) and path == f"/{owner}/"
+    space = paths.namespace(observed)
+    own = c.DEPLOYMENT_LABEL in paths.labels(observed) and path == f"/{space}/{name}/"
+    replica = names.replica_host(space, name) if own else ""
     credential = names.credential(name) if paths.at(observed, "spec", "auth") is not None else ""
-    return Endpoint(name, backend, origin, path, pinned, owner if own else "", credential)
+    return Endpoint(name, backend, origin, path, pinned, replica, credential)
