@@ -18,6 +18,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 Document = dict[str, Any]
 FIELD_MANAGER = "modelplane-tests"
 PATIENCE_SECONDS = 30
+QUIET_SECONDS = 3
 # A hundred CRDs take Python's own parser a minute.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -89,6 +90,18 @@ class Client:
         answer = self._answer(lambda: self._dynamic.get(found, namespace=namespace, label_selector=labels))
         # A list's items leave out what the list says once.
         return [{"apiVersion": api_version, "kind": kind, **item} for item in answer["items"]]
+
+    def settled(self, document: Mapping[str, Any]) -> Document:
+        """The object once nobody has written it for three seconds; it must be there."""
+        meta, since, last = document["metadata"], time.monotonic(), ""
+        while True:
+            found = self.get(document["apiVersion"], document["kind"], meta["name"], meta.get("namespace"))
+            assert found is not None, f"{document['kind']} {meta['name']} is not there"
+            if found["metadata"]["resourceVersion"] != last:
+                since, last = time.monotonic(), found["metadata"]["resourceVersion"]
+            elif time.monotonic() - since > QUIET_SECONDS:
+                return found
+            time.sleep(0.2)
 
     def patch(self, document: Mapping[str, Any], body: Any, subresource: str = "") -> Document:
         """Merge the body into the object or its subresource; raises `RefusedError`."""

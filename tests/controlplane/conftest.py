@@ -1,4 +1,4 @@
-"""A control plane for the tests of each file here; they run when asked for: `make test` stays without Go."""
+"""One control plane for all tests here; they run when asked for: `make test` stays without Go."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(path.is_relative_to(HERE) for path in asked) else True
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A control plane of its own for each file; a part that cannot be had fails every test by its name."""
+    """A running control plane; a part that cannot be had fails every test by its name."""
     # Not at the top: `make test` loads this file too, and does not install the kubernetes client.
     from controlplane.binaries import find_or_build  # noqa: PLC0415
     from controlplane.control_plane import ControlPlane  # noqa: PLC0415

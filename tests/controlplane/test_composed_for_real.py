@@ -95,4 +95,8 @@ def test_every_composed_object_is_accepted_and_applied_again_without_change(
     for namespace in sorted({paths.namespace(manifest) for manifest in manifests} - {""}):
         provided.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     faults = [said for manifest in manifests if (said := fault(provided, manifest))]
+    for manifest in manifests:
+        # The next example has a cluster of its own, with a class of the same name and another file system.
+        if manifest["kind"] == "StorageClass":
+            provided.delete(manifest)
     assert not faults, "\n".join(faults)

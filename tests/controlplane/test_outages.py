@@ -69,12 +69,10 @@ def test_one_of_two_functions_may_go(both: ControlPlane) -> None:
 def test_an_api_server_restart_changes_nothing(control_plane: ControlPlane) -> None:
     client, server = control_plane.client, control_plane.server
     becomes_ready(client, "before-the-restart")
-    kept = client.get("modelplane.ai/v1alpha1", "InferenceClass", "before-the-restart")
-    assert kept is not None
+    kept = client.settled(inference_class("before-the-restart"))
     server.api.kill()
     server.start_api()
-    after = client.get("modelplane.ai/v1alpha1", "InferenceClass", "before-the-restart")
-    assert after is not None
+    after = client.settled(inference_class("before-the-restart"))
     assert after["metadata"]["resourceVersion"] == kept["metadata"]["resourceVersion"]
     if control_plane.core.process.pid is None:
         # Core ends when it loses its leases or watches for good; its Deployment starts it again.
@@ -85,11 +83,9 @@ def test_an_api_server_restart_changes_nothing(control_plane: ControlPlane) -> N
 def test_a_core_restart_writes_nothing(control_plane: ControlPlane) -> None:
     client = control_plane.client
     becomes_ready(client, "before-cores-restart")
-    kept = client.get("modelplane.ai/v1alpha1", "InferenceClass", "before-cores-restart")
-    assert kept is not None
+    kept = client.settled(inference_class("before-cores-restart"))
     control_plane.core.stop()
     control_plane.core.start()
     becomes_ready(client, "after-cores-restart")
-    after = client.get("modelplane.ai/v1alpha1", "InferenceClass", "before-cores-restart")
-    assert after is not None
+    after = client.settled(inference_class("before-cores-restart"))
     assert after["metadata"]["resourceVersion"] == kept["metadata"]["resourceVersion"]
