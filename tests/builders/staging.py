@@ -43,6 +43,9 @@ class Heard(Report):
     taken: bool = True
     told: list[dict[str, str]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        super().__init__("", "id1")
+
     def write(self, state: str, **fields: str) -> bool:
         self.told.append({"state": state, **fields})
         return self.taken

@@ -6,6 +6,7 @@ import errno
 import json
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -231,7 +232,7 @@ def test_a_report_patches_its_own_config_map_and_says_whether_it_was_taken(tmp_p
         assert report.write("Running", bytesDone="1") is True
         api.code = 403
         assert report.write("Staged") is False
-        with Watch(report, lambda: (3, 7), seconds=60):
+        with Watch(report, lambda: (3, 7), lambda: None, seconds=60):
             pass
     finally:
         api.shutdown()
@@ -244,6 +245,45 @@ def test_a_report_patches_its_own_config_map_and_says_whether_it_was_taken(tmp_p
     assert api.seen[1][2]["data"]["reason"] is None, "an earlier failure is over"
     assert api.seen[3][2]["data"]["bytesTotal"] == "7"
     assert report.write("Staged") is False, "a server that is gone stops nothing"
+    assert report.unwanted is False
+
+
+@pytest.mark.parametrize(
+    ("codes", "ends", "reason"),
+    [
+        ([404] * 3, True, "the ConfigMap went with its cache"),
+        ([403, 401, 404], True, "rights, account and ConfigMap went one after the other"),
+        ([404, 404, 200, 404], False, "it was only being made"),
+        ([500] * 5, False, "the server has trouble of its own"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else None,
+)
+def test_a_run_ends_itself_once_nobody_waits_for_it(
+    codes: list[int], ends: bool, reason: str, tmp_path: Path
+) -> None:
+    """C63: what a deleted cache's Job holds is released in minutes, not when hours of download are over."""
+    (tmp_path / "token").write_text("tok")
+    api = Api()
+    thread = threading.Thread(target=api.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    left = list(codes)
+    ended = threading.Event()
+
+    def progress() -> tuple[int, int]:
+        api.code = left.pop(0) if left else 200
+        return 0, 0
+
+    try:
+        report = Report(f"http://127.0.0.1:{api.server_address[1]}/cm", "id1", tmp_path)
+        with Watch(report, progress, ended.set, seconds=0.01):
+            deadline = time.monotonic() + 10
+            while len(api.seen) <= len(codes) and not ended.is_set() and time.monotonic() < deadline:
+                time.sleep(0.01)
+    finally:
+        api.shutdown()
+        api.server_close()
+        thread.join()
+    assert ended.is_set() is ends, reason
 
 
 def test_the_report_is_found_from_what_every_pod_has(tmp_path: Path) -> None:

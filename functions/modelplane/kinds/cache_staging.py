@@ -222,6 +222,8 @@ def _env(place: Place, what: Artifact, with_credential: bool) -> Sequence[Manife
         {"name": c.ENV_STAGING_REPORT, "value": place.job(what)},
         {"name": c.ENV_HF_CACHE, "value": c.STAGING_MOUNT},
         {"name": "HF_HOME", "value": f"{_SCRATCH}/huggingface"},
+        # Else its client keeps gigabytes of chunks on the node's disk (huggingface_hub's environment).
+        {"name": "HF_XET_CHUNK_CACHE_SIZE_BYTES", "value": "0"},
         {"name": "HOME", "value": _SCRATCH},
         {"name": "PYTHONPATH", "value": _PROGRAM},
         {"name": "PYTHONUNBUFFERED", "value": "1"},

@@ -7,6 +7,7 @@ this one ConfigMap and nothing else.
 import json
 import ssl
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,9 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 RUNNING, DONE, BROKEN = "Running", "Staged", "Failed"
 _SECONDS = 15.0
 _TIMEOUT = 20.0
+# What the server answers once the account, its rights or the ConfigMap are gone.
+_GONE = {401, 403, 404}
+_GONE_FOR_GOOD = 3
 
 
 class Report:
@@ -28,6 +32,12 @@ class Report:
 
     def __init__(self, url: str, artifact: str, account: Path = ACCOUNT) -> None:
         self._url, self._artifact, self._account = url, artifact, account
+        self._refusals = 0
+
+    @property
+    def unwanted(self) -> bool:
+        """Whether nobody waits for this run any more: what it may write to has been gone for a while."""
+        return self._refusals >= _GONE_FOR_GOOD
 
     @classmethod
     def of(cls, env: Mapping[str, str], account: Path = ACCOUNT) -> "Report":
@@ -53,8 +63,13 @@ class Report:
                     "Content-Type": "application/merge-patch+json",
                 },
             )
-            with urllib.request.urlopen(request, timeout=_TIMEOUT, context=self._context()) as answer:
-                return 200 <= int(answer.status) < 300
+            with urllib.request.urlopen(request, timeout=_TIMEOUT, context=self._context()):
+                self._refusals = 0
+                return True
+        except urllib.error.HTTPError as error:
+            with error:
+                self._refusals = self._refusals + 1 if error.code in _GONE else 0
+            return False
         except OSError:
             return False
 
@@ -65,12 +80,24 @@ class Report:
 
 
 class Watch:
-    """Reports how far a run is, every few seconds, until the block ends; a lost report stops nothing."""
+    """Reports how far a run is, every few seconds, until the block ends; a lost report stops nothing.
+
+    Args:
+        report: where to.
+        progress: bytes done and wanted.
+        stop: called once nobody waits for the run: its cache was deleted, or asks for something else. Nothing
+            else ends it, and its pod would keep the volume for as long as the download takes.
+        seconds: between two reports.
+    """
 
     def __init__(
-        self, report: Report, progress: Callable[[], tuple[int, int]], seconds: float = _SECONDS
+        self,
+        report: Report,
+        progress: Callable[[], tuple[int, int]],
+        stop: Callable[[], None],
+        seconds: float = _SECONDS,
     ) -> None:
-        self._report, self._progress, self._seconds = report, progress, seconds
+        self._report, self._progress, self._stop, self._seconds = report, progress, stop, seconds
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -85,6 +112,9 @@ class Watch:
     def _run(self) -> None:
         while True:
             self._report.write(RUNNING, **numbers(*self._progress()))
+            if self._report.unwanted:
+                self._stop()
+                return
             if self._end.wait(self._seconds):
                 return
 
