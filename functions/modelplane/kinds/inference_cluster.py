@@ -4,6 +4,8 @@ What runs is never given up on doubt: a class that vanishes, a cloud that goes d
 reported any more leave every composed object as it was made; only the owner's spec removes things.
 """
 
+from collections.abc import Sequence
+
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api.inference_cluster import InferenceClusterSpec
@@ -59,12 +61,13 @@ def compose(inputs: Inputs) -> Plan:
     if pools.problems and not _started(inputs, cloud):
         return _nothing(inputs, who, pools.reason, f"{pools.message}; nothing is composed before")
     secrets = _secrets(inputs, cloud, spec)
+    teams = cluster_teams.objects(inputs, who, CONFIG)
     resources = [
         *cluster_teams.guard(inputs, who),
-        *_cloud(inputs, cloud, spec, pools),
+        *_cloud(inputs, cloud, spec, pools, teams),
         _config(inputs, cloud, secrets),
         _stack(inputs, cloud, spec, secrets),
-        *cluster_teams.objects(inputs, who, CONFIG),
+        *teams,
     ]
     seen = cluster_status.Seen(
         inputs=inputs,
@@ -131,9 +134,16 @@ def _started(inputs: Inputs, cloud: Cloud) -> bool:
 
 
 def _cloud(
-    inputs: Inputs, cloud: Cloud, spec: InferenceClusterSpec, pools: cluster_pools.Pools
+    inputs: Inputs,
+    cloud: Cloud,
+    spec: InferenceClusterSpec,
+    pools: cluster_pools.Pools,
+    teams: Sequence[Desired | Waiting],
 ) -> list[Desired | Waiting]:
-    """Return the composite that makes the cluster; none where it exists."""
+    """Return the composite that makes the cluster; none where it exists.
+
+    It outlives what is deleted on the cluster through it: the stack sees to its own, the teams' are here.
+    """
     if cloud.provision is None:
         return []
     key = cloud.provision.key
@@ -151,7 +161,10 @@ def _cloud(
         },
         "spec": cloud.provision.spec(spec, pools.made),
     }
-    return [Desired(key, manifest, outlives=(STACK,))]
+    reach = [
+        x.key for x in teams if isinstance(x, Desired) and "managementPolicies" not in x.manifest["spec"]
+    ]
+    return [Desired(key, manifest, outlives=(STACK, *reach))]
 
 
 def _secrets(inputs: Inputs, cloud: Cloud, spec: InferenceClusterSpec) -> list[Secret]:

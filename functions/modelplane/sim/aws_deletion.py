@@ -153,7 +153,6 @@ EDGES = (
     Edge("efs-role", _ROLE, _GROUP, "access points", "role-efs-csi"),
     Edge("access-entry", (c.EKS_API, "AccessEntry"), _AUTH, "a cluster that nobody may reach"),
     Edge("access-policy", (c.EKS_API, "AccessPolicyAssociation"), _AUTH, "a cluster that nobody may reach"),
-    Edge("api", _CLUSTER, _AUTH, "consumers that hang on a dead API"),
 )
 
 

@@ -13,7 +13,7 @@ from modelplane.sim.world import Cascade, Ref, World, end_of, ref
 def advance(world: World) -> None:
     """Collect what lost its owner, let go what nothing holds, and say of the rest what does."""
     refused = _collect(world)
-    for target in sorted(world.deleting):
+    for target in world.turn(world.deleting):
         if target not in world.deleting:
             continue
         if why := _held(target, world):
@@ -43,7 +43,7 @@ def _collect(world: World) -> dict[Ref, str]:
         if owner in world.objects and not foreground:
             continue
         cascade: Cascade = "foreground" if foreground else "background"
-        for _, child in sorted(children.items()):
+        for child in world.turn(children.values()):
             if child in world.deleting:
                 continue
             if users := world.delete(child, cascade):

@@ -1,6 +1,6 @@
 """The simulated API server: objects, who composed them, what is being deleted, and what refuses to go."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -68,6 +68,8 @@ class World:
         replays: deletions of roots that a Usage refused and will replay when it goes.
         leaks: what stayed behind on a cluster since nobody was left to clean it up.
         failures: faults in force.
+        turn: which of those that could have their turn in a pass have it, and in which order: all, by name.
+            Controllers know no order, so a teardown is played with many.
         passes: how many passes have been played.
     """
 
@@ -80,6 +82,7 @@ class World:
     replays: dict[Ref, Cascade] = field(default_factory=dict)
     leaks: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    turn: Callable[[Iterable[Ref]], list[Ref]] = sorted
     passes: int = 0
     _owners: dict[Ref, tuple[Ref, str]] = field(default_factory=dict)
 
