@@ -33,7 +33,8 @@ class DeviceRequest(Model):
 
     name: str
     device_class_name: str
-    count: int = 1
+    # As admitted: each 32 devices are another claim, so a number without bound would never be done with.
+    count: int = Field(default=1, ge=1, le=64)
     selectors: tuple[Selector, ...] = ()
 
 
@@ -74,7 +75,8 @@ class PodSpec(Model):
     @model_validator(mode="after")
     def _names(self) -> "PodSpec":
         names = [x.get("name") for x in (*self.containers, *self.init_containers)]
-        if len(names) != len(set(names)) or c.PROXY_CONTAINER in names:
+        named = {n for n in names if n and isinstance(n, str)}
+        if len(names) != len(named) or c.PROXY_CONTAINER in named:
             raise ValueError(f"containers need names of their own, other than {c.PROXY_CONTAINER}")
         return self
 

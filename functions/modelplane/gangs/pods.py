@@ -132,7 +132,7 @@ def _container(site: Site, engine: Engine, member: Member, placed: Placed, wante
         del found["env"]
     _mount(site, found)
     if in_pod := [x.pod_name for x in claims.claims(site, engine, member)]:
-        found["resources"] = {**found.get("resources", {}), "claims": [{"name": n} for n in in_pod]}
+        found["resources"] = {**paths.mapping(found, "resources"), "claims": [{"name": n} for n in in_pod]}
     if network:
         # RDMA registers memory; without the right to lock it the transfer fails (modelexpress v0.5.1,
         # examples/p2p_transfer_k8s/client/vllm/aws_efa). A "restricted" namespace refuses such a pod.
