@@ -31,9 +31,14 @@ def problems(manifest: Manifest, crds: Path) -> list[str]:
 
 
 def with_remote(manifest: Manifest) -> Iterator[Manifest]:
-    """The object, and the one it carries to a serving cluster where it is a provider-kubernetes Object."""
+    """The object, and the one it carries to a serving cluster where it is a provider-kubernetes Object.
+
+    What is only observed is never applied: there a name is enough.
+    """
     yield manifest
-    if manifest.get("kind") == "Object" and manifest.get("apiVersion") == c.KUBERNETES_API:
+    policies = paths.items(manifest, "spec", "managementPolicies") or ["*"]
+    applies = {"*", "Create", "Update"}.intersection(policies)
+    if manifest.get("kind") == "Object" and manifest.get("apiVersion") == c.KUBERNETES_API and applies:
         yield dict(paths.mapping(manifest, "spec", "forProvider", "manifest"))
 
 

@@ -14,14 +14,6 @@ from modelplane.core import paths
 from modelplane.facts import versions
 
 
-def judged(manifest: Any) -> list[dict[str, Any]]:
-    """The object and what it applies; what is only observed is never applied, so a name is enough there."""
-    observes = "Observe" in manifest["spec"].get("managementPolicies", []) and (
-        "Create" not in manifest["spec"]["managementPolicies"]
-    )
-    return [manifest] if observes else list(judges.with_remote(manifest))
-
-
 @pytest.mark.parametrize(("stack", "provided", "cloud"), stacks.SHAPES)
 def test_every_object_is_valid_for_the_real_api(stack: str, provided: str, cloud: str, crds: Path) -> None:
     answer, _ = stacks.settled(
@@ -36,7 +28,7 @@ def test_every_object_is_valid_for_the_real_api(stack: str, provided: str, cloud
     faults = [
         f"{key}: {fault}"
         for key, composed in answer.resources.items()
-        for manifest in judged(composed.manifest)
+        for manifest in judges.with_remote(composed.manifest)
         for fault in judges.problems(manifest, crds)
     ]
     assert faults == []
