@@ -17,7 +17,7 @@ DATA = Path(__file__).parent / "data" / "replicas"
 WRITE = os.environ.get("MODELPLANE_GOLDEN") == "write"
 # Front and picker differ by nothing but names: one case shows them whole.
 WHOLE = "one-gpu"
-FRONT = ("epp", "model-route")
+FRONT = ("epp", "model-route", "model-host-route")
 
 
 @pytest.mark.parametrize("stack", replica_cases.STACKS)
