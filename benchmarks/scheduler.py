@@ -8,6 +8,7 @@ from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 from benchmarks import drive, fleet
 from modelplane.kinds.registry import KINDS
 from modelplane.shell.respond import Responder
+from modelplane.shell.server import relax_gc
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ _FIRST, _WARM = 3, 7
 
 def growth() -> None:
     """Print first and warm calls for each size, beside the base size measured in the same breath."""
+    relax_gc()
     base = BASE.request()
     for name, cases in GROWTH.items():
         rows = []
@@ -95,6 +97,7 @@ def forget() -> None:
 
 def memory(calls: int = 1000) -> None:
     """Print what the process holds while one cluster of the fleet changes before every call."""
+    relax_gc()
     req, responder = BASE.request(), Responder(KINDS)
     rows = []
     for at in range(calls + 1):
@@ -103,6 +106,5 @@ def memory(calls: int = 1000) -> None:
         condition.struct_value.fields["lastTransitionTime"].string_value = f"2026-01-02T00:00:00.{at:06d}Z"
         responder.respond(drive.again(req))
         if at % (calls // 5) == 0:
-            gc.collect()
             rows.append((at, drive.resident()))
     drive.table("Memory over calls, one cluster changing before each", ["calls", "resident MiB"], rows)

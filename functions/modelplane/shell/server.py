@@ -1,5 +1,6 @@
 """The gRPC server: the SDK's runtime around one `Responder`."""
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from modelplane.shell.respond import Responder
 # A request carries every required object: a fleet of 5,000 clusters is 18 MB.
 RECEIVE_LIMIT_MIB = 64
 _CREDENTIALS = ("tls.crt", "tls.key", "ca.crt")
+# Python's default looks for cycles every 700 new containers, and walks all that is kept again and again: a
+# first call over 5,000 clusters took 0.71 s of CPU with it and 0.49 s so. What we make has no cycles.
+_GC = (100_000, 50, 100)
+
+
+def relax_gc() -> None:
+    """Look for cycles seldom: what stays in memory is large, acyclic and meant to stay."""
+    gc.set_threshold(*_GC)
 
 
 class FunctionRunner(grpcv1.FunctionRunnerServiceServicer):
@@ -36,6 +45,7 @@ class FunctionRunner(grpcv1.FunctionRunnerServiceServicer):
 @sdk.standard_options
 def serve(**options: Any) -> None:
     """Run the server until SIGTERM; credentials or --insecure are required."""
+    relax_gc()
     if not options["insecure"] and not options["tls_certs_dir"]:
         raise click.UsageError(
             f"no credentials: give --tls-server-certs-dir ({', '.join(_CREDENTIALS)}) or --insecure"
