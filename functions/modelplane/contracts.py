@@ -86,7 +86,7 @@ GPU_LABEL: Final = f"{GROUP}/gpu"
 REVISION_ANNOTATION: Final = f"{GROUP}/template-revision"
 RESERVED_LABEL_PREFIX: Final = f"{GROUP}/"
 KAI_QUEUE_LABEL: Final = "kai.scheduler/queue"
-KAI_PRIORITY_LABEL: Final = "priorityClassName"
+KAI_PRIORITY_KEY: Final = "priorityClassName"
 LLMD_ROLE_LABEL: Final = "llm-d.ai/role"
 LLMD_SERVING_LABEL: Final = "llm-d.ai/inference-serving"
 LLMD_ENGINE_LABEL: Final = "llm-d.ai/engine-type"
@@ -98,8 +98,8 @@ ROLE_GATEWAY: Final = "gateway"
 ROLE_CONTROLLER: Final = "controller"
 # On what it only looks at: an install of somebody else's that would fight with ours.
 ROLE_RIVAL: Final = "rival"
-# On a cloud's leaves, beside the cluster label: credentials, API, nodes and network without which what a stack
-# installed could not be taken down. The ServingStack composes a Usage of each.
+# On a cloud's leaves, beside the cluster label: credentials, API, nodes and network without which what a
+# stack installed could not be taken down. The ServingStack composes a Usage of each.
 ROLE_LIFELINE: Final = "lifeline"
 # On what the kubernetes provider finds on a cluster for us: a pool's Nodes, and what DRA drivers publish.
 ROLE_NODE: Final = "node"
@@ -133,8 +133,8 @@ IN_CLUSTER_CONFIG: Final = "modelplane-in-cluster"
 KAI_SCHEDULER: Final = "kai-scheduler"
 KAI_ROOT_QUEUE: Final = "modelplane-root"
 KAI_QUEUE: Final = "modelplane"
-# KAI's own class for what must not be preempted (its chart makes it). A Deployment has it by itself, a gang has
-# less: single pods would push gangs out.
+# KAI's own class for what must not be preempted (its chart makes it). A Deployment has it by itself, a gang
+# has less: single pods would push gangs out.
 KAI_PRIORITY: Final = "inference"
 MODELEXPRESS_SERVER: Final = "modelexpress-server"
 GPU_DEVICE_CLASS: Final = "gpu.nvidia.com"

@@ -82,12 +82,12 @@ def test_status_is_what_scheduler_endpoints_and_caches_read() -> None:
     assert status["components"] == [{"name": "grove", "version": "1", "state": "Ready"}]
     assert status["pools"] == [{"name": "gpu", "status": "ACTIVE"}]
     (pool,) = status["gpuPools"]
-    assert {k: pool[k] for k in ("name", "nodes", "readyNodes", "zones")} == {
+    assert {k: pool[k] for k in ("name", "nodes", "zones")} == {
         "name": "gpu",
         "nodes": 4,
-        "readyNodes": 2,
         "zones": ["eu-north-1a"],
     }
+    assert "readyNodes" not in pool, "placement would never let a pool grow past the nodes it has"
     assert pool["devices"][0] == {**p.inference_class()["spec"]["devices"][0], "claim": "DRA"}
     assert p.condition(answer, c.REQUIREMENTS_MET)[:2] == (True, "ComponentsManaged")
 
@@ -247,16 +247,10 @@ def test_an_unready_child_says_why_in_the_condition() -> None:
     assert "no AWS here" in p.condition(answer, c.CLUSTER_READY)[2]
 
 
-def test_leaf_kinds_keep_what_is_there_and_never_claim_to_be_ready() -> None:
-    for kind in ("EKSCluster", "EKSNodePool"):
-        composer = KINDS[c.INFRA_API, kind]
-        composite: p.Manifest = {"metadata": {"name": "x", "namespace": "s"}, "status": {"secrets": [1]}}
-        thing = p.reported({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t"}})
-        answer = p.compose(composer, composite, observed={"vpc": thing})
-        assert list(answer.resources) == ["vpc"], kind
-        assert answer.status == {"secrets": [1]}, kind
-        assert answer.ready is False, kind
-        assert answer.conditions[0].reason == "NotComposedHere", kind
+def test_a_pool_that_cannot_grow_has_the_nodes_that_are_ready() -> None:
+    fixed = p.cluster(pools=[p.pool(nodeCount=4, minNodeCount=None, maxNodeCount=None)])
+    (pool,) = compose(fixed, observed=serving()).status["gpuPools"]
+    assert (pool["nodes"], pool["readyNodes"]) == (4, 2)
 
 
 def test_a_class_is_accepted_and_composes_nothing() -> None:

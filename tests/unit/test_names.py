@@ -107,6 +107,7 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
         "chat-1a2b3c4d-secret-hf-token-a60c1d71",
         "each replica copies what it refers to",
     ),
+    (names.replica_policy, ("chat-1a2b3c4d",), "chat-1a2b3c4d-ingress-b308930c", "one a replica"),
     (names.route, ("chat-1a2b3c4d",), "chat-1a2b3c4d-route-a9b2213d", "one a replica"),
     (names.inference_pool, ("chat-1a2b3c4d",), "chat-1a2b3c4d-pool-acfa9ad9", "one a replica"),
     (
@@ -117,6 +118,13 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
     ),
     (names.serving_stack, ("north",), "north-serving-stack-d2d4364c", "one a cluster"),
     (names.cluster_config, ("north",), "north-cluster-kubeconfig-9f7004e6", "cluster-scoped: one a cluster"),
+    (names.eks_cluster, ("modelplane-system", "north"), "north-0ed1ea21", "the namespace is not readable"),
+    (
+        names.of_cluster,
+        ("north-1a2b3c4d", "role-node"),
+        "north-1a2b3c4d-role-node-0d90c566",
+        "a role of one cluster, in a name space that is the account's",
+    ),
     (names.release, ("lws",), "mp-lws", "no digest: fixed per chart"),
 ]
 

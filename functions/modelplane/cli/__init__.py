@@ -13,6 +13,7 @@ import click
 _COMMANDS = {
     "completion": ("modelplane.cli.completion", "completion", "Print the completion script of a shell."),
     "diff": ("modelplane.cli.diff", "diff", "Say what changes on which cluster, recreations marked."),
+    "facts": ("modelplane.cli.facts", "facts", "Turn AWS's words on instance types into table entries."),
     "graph": ("modelplane.cli.graph", "graph", "Draw what belongs to what, as Mermaid or SVG."),
     "plan": ("modelplane.cli.plan", "plan", "Say where replicas would land, and why not elsewhere."),
     "render": ("modelplane.cli.render", "render", "Render manifests offline through the real function."),

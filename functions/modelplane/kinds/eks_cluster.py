@@ -36,7 +36,7 @@ RUNNING, PROVISIONING, POOLS_READY, POOLS_PENDING = (
     "PoolsReady",
     "PoolsPending",
 )
-POOL_PROBLEM, UNKNOWN_RELEASE = "InvalidNodePool", "UnknownRelease"
+POOL_PROBLEM, UNKNOWN_RELEASE, REGION_CHANGED = "InvalidNodePool", "UnknownRelease", "RegionChanged"
 # What must keep serving for the cluster to stay ready once it was.
 _CORE = (CLUSTER, CLUSTER_AUTH, pools.SYSTEM)
 # What comes up beside the rest without holding the stack up.
@@ -47,6 +47,7 @@ _AUTOSCALER = "pod-identity-autoscaler"
 def compose(inputs: Inputs) -> Plan:
     """Return the Plan of a cluster."""
     spec = specs.parse(EKSClusterSpec, inputs.spec, c.CLUSTER_READY)
+    _refuse_other_region(inputs, spec)
     site = Site.of(inputs, spec)
     release = _release(site)
     version, upgrading = _version(site)
@@ -72,6 +73,19 @@ def compose(inputs: Inputs) -> Plan:
         events=events,
         ready=ready,
     )
+
+
+def _refuse_other_region(inputs: Inputs, spec: EKSClusterSpec) -> None:
+    """Hold where the region of a cluster that stands was edited: all of it would be made again elsewhere."""
+    for key, seen in sorted(inputs.observed.items()):
+        there = paths.text(seen, "spec", "forProvider", "region")
+        if there and there != spec.region:
+            raise Hold(
+                c.CLUSTER_READY,
+                REGION_CHANGED,
+                f"spec.region was {there} ({key}) and is now {spec.region}; a cluster cannot move: restore it"
+                ", or delete this EKSCluster and create another",
+            )
 
 
 def _release(site: Site) -> pins.Release:

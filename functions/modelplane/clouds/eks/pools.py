@@ -153,7 +153,7 @@ def _pool(site: Site, pool: NamedPool, subnets: Sequence[Mapping[str, Any]]) -> 
         "outlivedBy": _outliving(site),
         "providerConfigName": inside.config_name(site),
         "tags": dict(site.spec.tags),
-        **pool.model_dump(by_alias=True, include=_HANDED_DOWN, exclude_none=True, exclude_defaults=True),
+        **pool.model_dump(by_alias=True, include=_HANDED_DOWN, exclude_none=True, exclude_unset=True),
         # Defaults the pool's own definition would write; sent, so that the counts say what was meant.
         "nodeCount": pool.node_count,
         "minNodeCount": pool.min_node_count,

@@ -51,7 +51,7 @@ def _values(context: Context) -> Manifest:
                 "retention": "15d",
                 "retentionSize": "10GB",
                 "additionalScrapeConfigs": [_scrape_envoy()],
-            }
+            },
         },
     }
 
