@@ -19,6 +19,8 @@ from modelplane.sim.world import Ref, World, ref
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 FOLDERS = sorted(f.name for f in EXAMPLES.iterdir() if f.is_dir())
+# Those with a cluster, served models or not.
+FLEETS = [f for f in FOLDERS if (EXAMPLES / f / "cluster.yaml").is_file()]
 
 
 @cache
@@ -58,6 +60,11 @@ class Played:
 def documents(*folders: str) -> list[Manifest]:
     """The documents of example folders, defaulted."""
     return collect.read([EXAMPLES / folder for folder in folders])
+
+
+def has(folder: str, kind: str) -> bool:
+    """Whether an example has a document of a kind."""
+    return any(document["kind"] == kind for document in documents(folder))
 
 
 def play(found: Sequence[Manifest], world: World | None = None) -> Played:

@@ -18,7 +18,7 @@ from modelplane.render import adapter
 from modelplane.shell.respond import Responder
 
 # The fleets: what a platform and a team would run. The other folders are parts of them.
-FLEETS = [f for f in fleets.FOLDERS if (fleets.EXAMPLES / f / "cluster.yaml").is_file()]
+FLEETS = fleets.FLEETS
 
 JUNK: list[Any] = [None, 7, "", "junk", [], {}, [None], {"a": None}]
 # More examples find more: MODELPLANE_EXAMPLES=1000 for an hour of doubt before a release.
@@ -105,7 +105,7 @@ def test_converges_and_then_stays_byte_identical(folder: str) -> None:
     """Invariant 2: a bounded number of passes, all ready, and a further pass changes nothing."""
     final = fleets.played(folder).final
     assert final.changed == {}
-    # Network, control plane, system nodes, add-ons and the provider configs of a cluster on EKS are some twenty;
+    # Network, control plane, system nodes, add-ons and provider configs of a cluster on EKS are some twenty;
     # then eight waves of a stack, namespace, weights, gang, picker, route, endpoint: none waits for two.
     assert final.number <= 60
     unready = [

@@ -18,7 +18,7 @@ from modelplane.core import Inputs, Manifest, paths
 from modelplane.sim.world import Ref
 
 OTHER = "other-team"
-FLEETS = [f for f in fleets.FOLDERS if (fleets.EXAMPLES / f / "cluster.yaml").is_file()]
+FLEETS = [f for f in fleets.FLEETS if fleets.has(f, "ModelDeployment")]
 
 
 def _twins(folder: str) -> list[Manifest]:
@@ -98,7 +98,7 @@ def _strings(value: object) -> Iterator[str]:
 HOSTILE = st.sampled_from(
     ["$(touch /pwned)", "`id`", "; rm -rf /", "' || true '", '"; exit 0; "', "${IFS}", "\n- x: y"]
 )
-CACHED = next(f for f in FLEETS if any(d["kind"] == "ModelCache" for d in fleets.documents(f)))
+CACHED = next(f for f in FLEETS if fleets.has(f, "ModelCache"))
 STAGING = [
     call
     for call in fleets.played(CACHED).calls

@@ -11,7 +11,8 @@ from modelplane.sim import deletion
 from modelplane.sim.play import Pass
 from modelplane.sim.world import Cascade, Ref, World, end_of, ref
 
-FLEETS = [f for f in fleets.FOLDERS if (fleets.EXAMPLES / f / "cluster.yaml").is_file()]
+FLEETS = fleets.FLEETS
+SERVING = [f for f in FLEETS if fleets.has(f, "ModelDeployment")]
 TEAMS = {"ModelService", "ModelDeployment", "ModelCache"}
 PLATFORM = {"InferenceCluster", "InferenceGateway"}
 CASCADES: list[Cascade] = ["background", "foreground"]
@@ -78,7 +79,7 @@ def test_a_deleted_deployment_takes_its_own_and_nothing_of_the_cluster(folder: s
 
 
 @pytest.mark.parametrize("cascade", CASCADES)
-@pytest.mark.parametrize("folder", FLEETS)
+@pytest.mark.parametrize("folder", SERVING)
 def test_a_busy_cluster_refuses_and_goes_by_itself_when_its_last_user_has_left(
     folder: str, cascade: Cascade
 ) -> None:

@@ -30,7 +30,7 @@ class Line:
 
     def __str__(self) -> str:
         mark = {True: "ready", False: "not ready", None: "not yet"}[self.ready]
-        head = f"{self.guide}{f'{self.key}: ' if self.key else ''}{self.what}"
+        head = self.guide + ": ".join(part for part in (self.key, self.what) if part)
         return f"{head}  [{mark}]{f' {self.why}' if self.why else ''}"
 
 
