@@ -7,7 +7,7 @@ OUT ?= out
 EXAMPLES := dynamo-h200 standard-h200 dynamo-l4 single-gpu
 export CRDS_DIR ?= $(wildcard $(CURDIR)/crds)
 
-.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean
+.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean docs serve-docs shown
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -50,6 +50,19 @@ imports: $(STAMP)
 
 bench: $(STAMP) ## Measure what the design promises; PART=scheduler, memory, kinds or server runs one
 	$(BIN)/python -m benchmarks $(PART)
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## Build the documentation into out/site; fails on a dead link or an unlisted page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+serve-docs: $(VENV)/.docs ## Show the documentation on http://127.0.0.1:8000, rebuilt as it is edited
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+shown: $(STAMP) ## Write the output that documents show anew
+	$(BIN)/python tools/shown.py
 
 crds: $(STAMP) ## Download the CRDs the schema tests judge against, from their pinned releases
 	$(BIN)/python tools/crds.py crds

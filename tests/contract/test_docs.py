@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import fleets
+import shown
 from modelplane.cli.render import dump
 from modelplane.render.run import composed
 
@@ -24,26 +24,22 @@ DOCUMENTS = [
     if path.is_file()
 ]
 EVERY_DOCUMENT = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-# A line of a shown output that holds only this stands for any number of lines.
-CUT = "…"
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RENDER = re.compile(r"\.venv/bin/modelplane render examples/(\S+) --recurse( -o yaml)?")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"`[^`\n]+`")
 TEST = re.compile(r"\btest_\w+\b(?!\.py|/)")
 
 
-def shown(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each command of a document's console blocks with the lines shown below it, cuts left out."""
-    for language, block in FENCE.findall(text):
-        if language == "console":
-            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-                command, *lines = part.splitlines()
-                yield command, [line for line in lines if line != CUT]
-
-
 @cache
-def output(folder: str, yaml: bool) -> list[str]:
-    """What the command prints, line by line."""
+def output(command: str) -> list[str]:
+    """What a command prints, line by line; whole renders come from plays that other tests share."""
+    assert shown.OURS.fullmatch(command), f"{command}: no test can tell what it prints"
+    if called := RENDER.fullmatch(command):
+        return rendered(called[1], bool(called[2]))
+    return shown.output(command)
+
+
+def rendered(folder: str, yaml: bool) -> list[str]:
     played = fleets.played(folder)
     if yaml:
         return dump(composed(played.final, played.world.children)).splitlines()
@@ -62,23 +58,28 @@ def output(folder: str, yaml: bool) -> list[str]:
 
 @EVERY_DOCUMENT
 def test_output_in_a_document_is_what_the_command_prints(path: Path) -> None:
-    for command, lines in shown(path.read_text(encoding="utf-8")):
-        called = RENDER.fullmatch(command)
-        assert called, f"{command}: no test can tell what it prints"
-        rest = iter(output(called[1], bool(called[2])))
-        missing = [line for line in lines if line not in rest]
-        assert missing == [], f"{command} does not print this, in this order"
+    for block in shown.blocks(path.read_text(encoding="utf-8")):
+        printed = output(block.command)
+        if block.whole and not RENDER.fullmatch(block.command):
+            assert list(block.lines) == printed, f"{block.command}: python tools/shown.py writes it anew"
+            continue
+        rest = iter(printed)
+        missing = [line for line in block.lines if line != shown.CUT and line not in rest]
+        assert missing == [], f"{block.command} does not print this, in this order"
 
 
 def test_the_manifest_on_the_first_page_is_the_example() -> None:
-    (manifest,) = [body for lang, body in FENCE.findall((ROOT / "README.md").read_text()) if lang == "yaml"]
+    (manifest,) = [
+        body for lang, body in shown.FENCE.findall((ROOT / "README.md").read_text()) if lang == "yaml"
+    ]
     documents = (ROOT / "examples/dynamo-l4/model.yaml").read_text().split("---\n")
     assert manifest == documents[1]
 
 
 @EVERY_DOCUMENT
 def test_what_a_document_links_to_exists(path: Path) -> None:
-    links = LINK.findall(path.read_text(encoding="utf-8"))
+    # Not in code: a pattern of the reference may look like a link.
+    links = LINK.findall(CODE.sub("", path.read_text(encoding="utf-8")))
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 

@@ -123,6 +123,8 @@ def test_check_names_what_would_change_and_writes_nothing(
         "apis/foos.yaml: missing",
         "apis/gone.yaml: without a source",
         "compositions/foos.yaml: missing",
+        "docs/reference/api/foos.md: missing",
+        "docs/reference/api/index.md: missing",
     ]
     assert sorted(path.name for path in root.rglob("apis/*")) == ["gone.yaml"]
 

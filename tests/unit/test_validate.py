@@ -228,5 +228,4 @@ def test_admission_ends_it_with_file_and_line(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, bad, NORTH)
     assert (finding.severity, finding.check) == (ERROR, "admission")
     assert finding.line == 7
-    assert finding.object == "ModelDeployment ml-team/qwen:".rstrip(":")
-    assert "spec.replicas" in finding.reason
+    assert (finding.object, finding.field) == ("ModelDeployment ml-team/qwen", "spec.replicas")

@@ -72,7 +72,7 @@ class Site:
         """
         if not self.is_dynamo:
             return {}
-        return {c.KAI_QUEUE_LABEL: c.KAI_QUEUE, c.KAI_PRIORITY_LABEL: c.KAI_PRIORITY}
+        return {c.KAI_QUEUE_LABEL: c.KAI_QUEUE, c.KAI_PRIORITY_KEY: c.KAI_PRIORITY}
 
     @property
     def shared_cache(self) -> str:

@@ -29,7 +29,9 @@ CHECKS: Sequence[Callable[[View], Iterator[Finding]]] = (
 )
 _ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
 _FAULT = re.compile(
-    r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?: (?:document \d+, (?P<object>\w+ \S+): )?(?P<reason>.*)", re.S
+    r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?: (?:document \d+, (?P<object>\w+ \S+): )?"
+    r"(?:(?P<field>(?:spec|metadata|status|apiVersion|kind)\S*): )?(?P<reason>.*)",
+    re.DOTALL,
 )
 
 
@@ -65,5 +67,5 @@ def _admission(fault: str) -> Finding:
     found = _FAULT.fullmatch(fault)
     if found is None:
         return Finding(ERROR, ADMISSION, fault)
-    what = found["object"] or ""
-    return Finding(ERROR, ADMISSION, found["reason"], "", found["file"], int(found["line"]), what)
+    what, field = found["object"] or "", found["field"] or ""
+    return Finding(ERROR, ADMISSION, found["reason"], "", found["file"], int(found["line"]), what, field)
