@@ -54,7 +54,7 @@ def test_without_a_condition_of_its_own_it_names_what_is_unready() -> None:
 
 def test_what_is_held_back_stands_with_its_reason() -> None:
     lines = drawn(worlds.world(), worlds.answering({"b": core.thing("it")}, held_back={"a": "waiting for b"}))
-    assert lines[1:] == ["├─ a:   [not yet] waiting for b", "└─ b: Thing team/it  [not ready] created"]
+    assert lines[1:] == ["├─ a  [not yet] waiting for b", "└─ b: Thing team/it  [not ready] created"]
 
 
 def test_a_failed_composite_says_why_and_a_refused_child_too() -> None:
