@@ -90,7 +90,7 @@ def test_an_object_is_not_ready_in_the_pass_it_is_made() -> None:
             UNAVAILABLE,
             "no image",
             ("conditions", 0, "message"),
-            "a copy is away",
+            "its pods are away",
         ),
         (
             GROUPS,

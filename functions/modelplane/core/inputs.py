@@ -72,6 +72,7 @@ class Kind:
         conditions: every condition type it sets, on every Plan.
         requires: the requirements, from the composite alone, so they are the same on every call.
         ttl: seconds after which Crossplane asks again (cores that do not watch what is required); 0: never.
+        health: the condition type that says whether it works; empty: the last one.
     """
 
     api_version: str
@@ -80,3 +81,9 @@ class Kind:
     conditions: tuple[str, ...]
     requires: Callable[[Manifest], Sequence[Requirement]] = _nothing
     ttl: int = 0
+    health: str = ""
+
+    @property
+    def working(self) -> str:
+        """The condition type that says whether it works; empty for a kind without conditions."""
+        return self.health or next(reversed(self.conditions), "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from modelplane import contracts as c
-from modelplane.core import keep, paths, usages
+from modelplane.core import keep, paths, refused, usages
 from modelplane.core.inputs import Inputs, Kind
 from modelplane.core.paths import Manifest
 from modelplane.core.plan import Condition, Desired, Event, Hold, Plan, PlanError, Waiting
@@ -103,7 +103,7 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
         resources=dict(sorted(emitted.items())),
         held_back=dict(sorted(held_back.items())),
         status=plan.status,
-        conditions=_complete(kind, plan),
+        conditions=refused.tell(_complete(kind, plan), kind.working, inputs.observed, emitted),
         events=plan.events,
         ready=plan.ready if plan.ready is not None else (False if held_back else None),
     )
@@ -168,4 +168,5 @@ def _complete(kind: Kind, plan: Plan) -> list[Condition]:
 def _last(composite: Manifest, type_: str) -> Condition:
     found = paths.condition(composite, type_)
     reason = paths.text(found, "reason") or c.REASON_UNDETERMINED
-    return Condition(type_, _STATUS.get(str(found.get("status"))), reason, paths.text(found, "message"))
+    message = refused.without(paths.text(found, "message"))
+    return Condition(type_, _STATUS.get(str(found.get("status"))), reason, message)

@@ -19,6 +19,13 @@ ROUTE_READY_WHEN = (
     'p.conditions.exists(c, c.type == "Accepted" && c.status == "True") && '
     'p.conditions.exists(c, c.type == "ResolvedRefs" && c.status == "True"))'
 )
+# A pool is in no gateway's hands before a route leads to it, so nothing said yet is no refusal; the gateway
+# refuses one whose picker has no Service (envoyproxy/ai-gateway, internal/controller/inference_pool.go).
+POOL_READY_WHEN = (
+    "!has(object.status) || !has(object.status.parents) || !object.status.parents.exists(p, "
+    "has(p.conditions) && p.conditions.exists(c, "
+    '(c.type == "Accepted" || c.type == "ResolvedRefs") && c.status == "False"))'
+)
 
 
 def path(site: Site) -> str:

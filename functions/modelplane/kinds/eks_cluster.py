@@ -240,4 +240,6 @@ def _status(site: Site, release: pins.Release, made: pools.Pools) -> Manifest:
     return {**last, **{key: value for key, value in told.items() if value}}
 
 
-KIND = Kind(c.INFRA_API, c.EKS_CLUSTER, compose, (c.CLUSTER_READY, c.NODE_POOLS_READY))
+KIND = Kind(
+    c.INFRA_API, c.EKS_CLUSTER, compose, (c.CLUSTER_READY, c.NODE_POOLS_READY), health=c.CLUSTER_READY
+)

@@ -261,4 +261,5 @@ KIND = Kind(
     # Replicas and classes are required, and cores up to 2.3 do not watch what is required: a team waits this
     # long at most for its namespace on a cluster.
     ttl=60,
+    health=c.BACKEND_READY,
 )

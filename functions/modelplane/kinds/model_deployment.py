@@ -295,4 +295,5 @@ KIND = Kind(
     requires,
     # Cores up to 2.3 do not watch what is required: a new cluster is seen within this time.
     ttl=60,
+    health=c.REPLICAS_READY,
 )

@@ -70,7 +70,7 @@ def compose(inputs: Inputs) -> Plan:
         *_edge(wrap, spec, port),
     ]
     former = _former(inputs, runs)
-    seen = replica_status.Seen(inputs, spec, place, runs, gates, former, port)
+    seen = replica_status.Seen(inputs, spec, place, runs, gates, former, port, _beside(wanted, runs))
     return Plan(
         resources=wanted,
         status=replica_status.status(seen),
@@ -127,10 +127,16 @@ def _edge(wrap: _Wrap, spec: ModelReplicaSpec, port: int) -> list[Desired]:
     return [
         *(wrap(key, remote) for key, remote in support.items()),
         wrap(picker.KEY, deployment, picker.READY_WHEN, after=tuple(support)),
-        wrap(edge.POOL_KEY, edge.pool(site, port)),
+        wrap(edge.POOL_KEY, edge.pool(site, port), edge.POOL_READY_WHEN),
         wrap(edge.ROUTE_KEY, edge.route(site), edge.ROUTE_READY_WHEN, after=(edge.POOL_KEY,)),
         wrap(edge.HOST_ROUTE_KEY, edge.host_route(site), edge.ROUTE_READY_WHEN, after=(edge.POOL_KEY,)),
     ]
+
+
+def _beside(wanted: Sequence[Desired | Waiting], runs: Sequence[Workload]) -> list[str]:
+    """Return the keys of what is neither a workload nor told of by name; what waits says why elsewhere."""
+    told = {r.key for r in runs} | replica_status.EDGE_KEYS
+    return [d.key for d in wanted if isinstance(d, Desired) and d.key not in told]
 
 
 def _former(inputs: Inputs, runs: Sequence[Workload]) -> frozenset[str]:
@@ -184,4 +190,5 @@ KIND = Kind(
     requires,
     # The cluster's namespaces and the cache's phase are looked up, not watched, before Crossplane 2.4.
     ttl=60,
+    health=c.MODEL_READY,
 )

@@ -1,11 +1,12 @@
 """What a ModelReplica says of itself: each engine's copies, and what keeps it from serving."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from modelplane import contracts as c
 from modelplane.api.model_replica import Engine, ModelReplicaSpec
-from modelplane.core import Condition, Inputs, Manifest, paths
+from modelplane.core import Condition, Inputs, Manifest, paths, refused
 from modelplane.gangs import edge, picker, workload
 from modelplane.gangs.workload import Workload
 from modelplane.kinds.replica_place import Place
@@ -16,8 +17,16 @@ REASON_SERVING = "Serving"
 REASON_STARTING = "ModelStarting"
 REASON_WAITING_FOR_MODEL = "WaitingForModel"
 
-# A provider's error may quote a whole object.
+# An error may quote a whole object.
 _QUOTE_LIMIT = 300
+# What takes requests before the engines, in the order of who may be at fault.
+_EDGE = (
+    (picker.KEY, "endpoint picker"),
+    (edge.POOL_KEY, "pool"),
+    (edge.ROUTE_KEY, "route"),
+    (edge.HOST_ROUTE_KEY, "route by host"),
+)
+EDGE_KEYS = frozenset(key for key, _ in _EDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,7 @@ class Seen:
         gates: what each of them waits for, by key.
         former: keys of workloads that stay until those serve.
         port: where the pool sends requests.
+        beside: keys of what stands around workloads and edge: claims, copies, walls, the picker's own needs.
     """
 
     inputs: Inputs
@@ -41,6 +51,7 @@ class Seen:
     gates: Mapping[str, Sequence[str]]
     former: frozenset[str]
     port: int
+    beside: Sequence[str]
 
 
 def status(seen: Seen) -> Manifest:
@@ -66,6 +77,7 @@ def conditions(seen: Seen) -> list[Condition]:
     waiting = [f"engine {e.name}: {why}" for r, e in pairs if (why := _why_not(seen, r, e))]
     accepted = all(seen.inputs.remote(r.key) for r in seen.runs)
     missing = [*waiting, *_edge_missing(seen.inputs)]
+    missing = missing or _beside_missing(seen)
     message = "; ".join(missing)
     serving = not missing or former_serve(seen)
     return [
@@ -85,7 +97,7 @@ def former_serve(seen: Seen) -> bool:
     waiting = [e for r in seen.runs if not seen.inputs.is_ready(r.key) for e in r.engines]
     serving = {workload.engine_of(key) for key in seen.former if _serves(seen, key)}
     covered = all(e.name in serving or "" in serving for e in waiting)
-    return bool(waiting) and covered and not any(_edge_missing(seen.inputs))
+    return bool(waiting) and covered and not _edge_missing(seen.inputs)
 
 
 def _serves(seen: Seen, key: str) -> bool:
@@ -130,7 +142,7 @@ def _waits_for(seen: Seen, run: Workload, engine: Engine) -> str:
     if run.key not in seen.inputs.observed:
         return _not_created(seen, run)
     found = seen.inputs.observed[run.key]
-    if trouble := _trouble(found):
+    if trouble := refused.complaint(found):
         return trouble
     remote = seen.inputs.remote(run.key)
     for error in paths.mappings(remote, "status", "lastErrors"):
@@ -145,22 +157,38 @@ def _not_created(seen: Seen, run: Workload) -> str:
         return seen.place.closed or seen.place.unknown
     for key in seen.gates[run.key]:
         if not seen.inputs.is_ready(key):
-            return _trouble(seen.inputs.observed.get(key)) or f"waiting for {key}"
+            return refused.complaint(seen.inputs.observed.get(key)) or f"waiting for {key}"
     return f"{_name(run)} is about to be created"
 
 
-def _edge_missing(inputs: Inputs) -> Iterator[str]:
-    for key, what in ((picker.KEY, "endpoint picker"), (edge.POOL_KEY, "pool"), (edge.ROUTE_KEY, "route")):
-        if not inputs.is_ready(key):
-            yield _trouble(inputs.observed.get(key)) or f"the {what} ({key}) is not ready"
+def _edge_missing(inputs: Inputs) -> list[str]:
+    known, rest = [], []
+    for key, what in _EDGE:
+        if inputs.is_ready(key):
+            continue
+        if why := refused.complaint(inputs.observed.get(key)) or _reported(inputs.remote(key)):
+            known.append(f"the {what} ({key}) is not ready: {why}")
+        else:
+            rest.append(f"{what} ({key})")
+    return [*known, *([f"not ready yet: {', '.join(rest)}"] if rest else [])]
 
 
-def _trouble(observed: Manifest | None) -> str:
-    """Return the provider's complaint about an Object; empty where it has none."""
-    synced = paths.condition(observed, "Synced")
-    if synced.get("status") != "False":
-        return ""
-    return _quote(f"Object {paths.name(observed)}: {paths.text(synced, 'message')}")
+def _beside_missing(seen: Seen) -> list[str]:
+    """Return what else is not ready: the replica is not either, though all that takes requests is."""
+    return [
+        refused.complaint(seen.inputs.observed.get(key)) or f"{key} is not ready"
+        for key in seen.beside
+        if not seen.inputs.is_ready(key)
+    ]
+
+
+def _reported(remote: Mapping[str, Any]) -> str:
+    """Return what the object's own controller says is wrong; of routes and pools, for each gateway."""
+    for place in (paths.mapping(remote, "status"), *paths.mappings(remote, "status", "parents")):
+        for found in paths.mappings(place, "conditions"):
+            if found.get("status") == "False" and (said := paths.text(found, "message")):
+                return _quote(said)
+    return ""
 
 
 def _name(run: Workload) -> str:

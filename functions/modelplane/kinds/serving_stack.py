@@ -237,4 +237,5 @@ KIND = Kind(
     requires=lambda composite: [*secrets.requirements(composite), *lifelines.requirements(composite)],
     # Cores up to 2.3 do not watch what is required: so long a changed Secret waits for its copies.
     ttl=60,
+    health=c.COMPONENTS_READY,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from modelplane import contracts as c
-from modelplane.core import Condition, Desired, Inputs, paths
+from modelplane.core import Condition, Desired, Inputs, paths, refused
 from modelplane.facts.versions import Release
 from modelplane.stacks.component import ChartComponent
 from modelplane.stacks.components import chart_crds
@@ -180,9 +180,8 @@ def _sought(desired: Desired) -> str:
 
 def problem(observed: Mapping[str, Any] | None) -> str:
     """The provider's own words for what failed, or an empty string where nothing has."""
-    synced = paths.condition(observed, "Synced")
-    if synced.get("status") == "False":
-        return paths.text(synced, "message") or paths.text(synced, "reason")
+    if why := refused.said(observed):
+        return why
     if paths.text(observed, "status", "atProvider", "state") == "failed":
         return paths.text(observed, "status", "atProvider", "releaseDescription") or "the Helm release failed"
     return ""
