@@ -10,7 +10,7 @@ import pytest
 
 import fleets
 import shown
-from modelplane.cli.render import dump
+from modelplane.render.dump import dump
 from modelplane.render.run import composed
 
 ROOT = fleets.ROOT

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import fleets
-from modelplane.cli.render import dump
+from modelplane.render.dump import dump
 from modelplane.render.run import desired
 
 GOLDEN = Path(__file__).parent

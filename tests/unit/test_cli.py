@@ -123,7 +123,7 @@ def test_a_fault_of_ours_is_one_line_without_values(fits: Path, monkeypatch: pyt
     def broken(*_: object, **__: object) -> None:
         raise KeyError("hunter2")
 
-    monkeypatch.setattr("modelplane.cli.plan.fc.forecast", broken)
+    monkeypatch.setattr("modelplane.review.forecast.forecast", broken)
     found = run("plan", fits)
     assert found.exit_code == 70
     assert "hunter2" not in found.output

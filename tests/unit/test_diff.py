@@ -113,7 +113,7 @@ def test_lists_of_named_items_are_compared_by_name() -> None:
 
 
 def test_two_rendered_trees_are_compared_by_owner_and_key(tmp_path: Path) -> None:
-    from modelplane.cli.render import dump  # noqa: PLC0415  (the writer of such trees)
+    from modelplane.render.dump import dump  # noqa: PLC0415  (the writer of such trees)
 
     work: Rendering = rendering([write(tmp_path / "in", *BASE)], recurse=True)
     last = [done for done, _ in work.passes()][-1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builders import replica_cases
-from modelplane.cli.render import dump
+from modelplane.render.dump import dump
 
 DATA = Path(__file__).parent / "data" / "replicas"
 WRITE = os.environ.get("MODELPLANE_GOLDEN") == "write"

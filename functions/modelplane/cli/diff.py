@@ -1,24 +1,28 @@
 """`modelplane diff`: what changes on which cluster, and what of it is made anew."""
 
+from __future__ import annotations
+
 import sys
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from modelplane import contracts as c
+from modelplane.cli import options
 from modelplane.cli import output as out
-from modelplane.facts import versions
-from modelplane.review import changes as ch
-from modelplane.review import diff as compare
-from modelplane.sim.play import Unsettled
 
+if TYPE_CHECKING:
+    from modelplane.review import changes as ch
+
+# What `review.changes` calls a change; the test of the marks compares.
+_RECREATED = "recreated"
 _MARK = {
-    ch.ADDED: ("+", "green"),
-    ch.REMOVED: ("-", "red"),
-    ch.CHANGED: ("~", "yellow"),
-    ch.RECREATED: ("!", "bold red"),
+    "added": ("+", out.GREEN),
+    "removed": ("-", out.RED),
+    "changed": ("~", out.YELLOW),
+    _RECREATED: ("!", {**out.RED, **out.BOLD}),
 }
 _FIELDS = 12
 
@@ -34,7 +38,7 @@ _FIELDS = 12
     help="Whose components, where OLD and NEW are stack releases.",
 )
 @click.option("--fields", is_flag=True, help="Show every field that differs, not the first few.")
-@out.output_option
+@options.output_option
 @out.guarded
 def diff(old: str, new: str, stack: str, fields: bool, output: str) -> None:
     """Say what changes from OLD to NEW.
@@ -55,6 +59,10 @@ def diff(old: str, new: str, stack: str, fields: bool, output: str) -> None:
 
 
 def _compare(old: str, new: str, stack: str) -> list[ch.Change]:
+    from modelplane.facts import versions
+    from modelplane.review import diff as compare
+    from modelplane.sim.play import Unsettled
+
     if compare.is_release(old) and compare.is_release(new):
         return compare.of_releases(old, new, stack)
     for name, other in ((old, new), (new, old)):
@@ -81,7 +89,7 @@ def _print(found: list[ch.Change], *, everything: bool) -> None:
             mark, style = _MARK[change.change]
             was = f" (was {change.was})" if change.was else ""
             effect = f" [{change.effect}]" if change.effect else ""
-            word = f" {ch.RECREATED}" if change.change == ch.RECREATED else ""
+            word = f" {_RECREATED}" if change.change == _RECREATED else ""
             out.say(f"{mark} {change.what}{word}{was}{effect}", style)
             shown = change.fields if everything else change.fields[:_FIELDS]
             for field in shown:

@@ -1,23 +1,24 @@
 """`modelplane graph`: what belongs to what."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from modelplane.cli import options
 from modelplane.cli import output as out
-from modelplane.render.run import rendering
-from modelplane.review.graph import graph as draw
-from modelplane.review.graph import mermaid
-from modelplane.review.picture import svg
-from modelplane.sim.play import Unsettled
-from modelplane.sim.world import World
+
+if TYPE_CHECKING:
+    from modelplane.sim.world import World
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=out.FILES)
+@click.argument("files", nargs=-1, type=options.FILES)
 @click.option("--live", is_flag=True, help="Draw what the control plane has, instead of files.")
-@out.live_options
+@options.live_options
 @click.option("-o", "--output", type=click.Choice(["mermaid", "svg"]), default="mermaid", show_default=True)
 @out.guarded
 def graph(
@@ -30,12 +31,19 @@ def graph(
     """
     if live == bool(files):
         raise click.UsageError("name files, or --live: one of them")
+    from modelplane.review.graph import graph as draw
+    from modelplane.review.graph import mermaid
+    from modelplane.review.picture import svg
+
     world = out.read_live("graph", context, kubeconfig).world() if live else _played(files)
     found = draw(world)
     click.echo(svg(found) if output == "svg" else mermaid(found), nl=False)
 
 
 def _played(files: Sequence[Path]) -> World:
+    from modelplane.render.run import rendering
+    from modelplane.sim.play import Unsettled
+
     work = rendering(files, recurse=True)
     try:
         with out.working("rendering"):

@@ -1,80 +1,86 @@
-"""What all commands share: tables, JSON and YAML, exit statuses, and errors without tracebacks."""
+"""What all commands share: tables, JSON and YAML, exit statuses, and errors without tracebacks.
+
+Rich, YAML and what the work needs are imported where they are used: help and completion answer without them.
+"""
+
+from __future__ import annotations
 
 import functools
 import importlib
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from modelplane.cli import render
-from modelplane.core import Manifest, paths
-from modelplane.render.collect import InputError
-from modelplane.sim.world import ref
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from modelplane.core import Manifest
 
 P = ParamSpec("P")
 FOUND, CANNOT = 1, 3
-FILES = render.FILES
 # Piped output is for programs and logs: nothing is wrapped or cut there.
 _PIPED_WIDTH = 2000
-STYLES = {"error": "red", "warning": "yellow", "note": "dim", "new": "green", "goes": "red", "stays": ""}
-
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
-
-
-required_option = click.option(
-    "--required", multiple=True, type=FILES, help="Objects that are there already (file or folder)."
-)
-
-
-def files_argument(name: str = "files") -> Callable[[Any], Any]:
-    """Return the argument for files and folders, at least one."""
-    return click.argument(name, nargs=-1, required=True, type=FILES)
+Style = Mapping[str, Any]
+PLAIN: Style = {}
+RED, YELLOW, GREEN = ({"fg": name} for name in ("red", "yellow", "green"))
+DIM: Style = {"dim": True}
+BOLD: Style = {"bold": True}
+# Of a line of a tree: ready, not ready, not composed yet.
+READY: Mapping[bool | None, Style] = {True: GREEN, False: YELLOW, None: DIM}
+STYLES: Mapping[str, Style] = {
+    "error": RED,
+    "warning": YELLOW,
+    "note": DIM,
+    "new": GREEN,
+    "goes": RED,
+    "no place": RED,
+}
 
 
-def live_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what kubectl takes to find a control plane."""
-    kubeconfig = click.option(
-        "--kubeconfig", type=click.Path(path_type=Path), help="Kubeconfig to use, as kubectl takes it."
-    )
-    context = click.option("--context", help="Context of the kubeconfig.")
-    return context(kubeconfig(command))
+def coloured() -> bool:
+    """Tell whether to use colour: where it is seen, and not where NO_COLOR is set (no-color.org)."""
+    seen = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return (seen or bool(os.environ.get("FORCE_COLOR"))) and not os.environ.get("NO_COLOR")
 
 
-def say(text: str, style: str = "") -> None:
+def styled(text: str, style: Style = PLAIN) -> str:
+    """Return the text in its style, where there is colour."""
+    return click.style(text, **style) if style and coloured() else text
+
+
+def say(text: str, style: Style = PLAIN) -> None:
     """Print a line as it is, never wrapped: paths and reasons are copied from it."""
-    console().print(Text(text, style=style), soft_wrap=True)
+    click.echo(styled(text, style), color=coloured())
 
 
 def console(*, error: bool = False) -> Console:
     """Return a console; it has colour on a terminal only, and none where NO_COLOR is set."""
+    from rich.console import Console
+
     plain = Console(stderr=error, highlight=False)
     return plain if plain.is_terminal else Console(stderr=error, highlight=False, width=_PIPED_WIDTH)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], style: int | None = None) -> None:
     """Print a table; column `style` colours its row by its word."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
     found = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for at, name in enumerate(columns):
         found.add_column(name, no_wrap=at < len(columns) - 1, overflow="fold")
     for row in rows:
         cells = [Text(str(cell)) for cell in row]
-        found.add_row(*cells, style=STYLES.get(str(row[style]), "") if style is not None else "")
+        look = STYLES.get(str(row[style]), PLAIN) if style is not None else PLAIN
+        found.add_row(*cells, style="dim" if look.get("dim") else str(look.get("fg", "")))
     screen = console()
     with screen.capture() as capture:
         screen.print(found)
@@ -84,7 +90,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], style: int |
 
 def heading(text: str) -> None:
     """Print the heading of a table."""
-    say(f"\n{text}", "bold")
+    say(f"\n{text}", BOLD)
 
 
 def emit(value: Any, output: str) -> None:
@@ -92,17 +98,18 @@ def emit(value: Any, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
     else:
-        click.echo(render.dump([value]), nl=False)
+        from modelplane.render.dump import dump
+
+        click.echo(dump([value]), nl=False)
 
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show that work goes on, on a terminal only."""
-    screen = console(error=True)
-    if not screen.is_terminal:
+    if not sys.stderr.isatty():
         yield
         return
-    with screen.status(text):
+    with console(error=True).status(text):
         yield
 
 
@@ -139,6 +146,9 @@ def read_live(
 
 def over(there: Sequence[Manifest], given: Sequence[Manifest]) -> list[Manifest]:
     """Return the given objects as applied over what is there: status and identity stay."""
+    from modelplane.core import paths
+    from modelplane.sim.world import ref
+
     known = {ref(obj): obj for obj in there}
     found = []
     for obj in given:
@@ -160,6 +170,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        from modelplane.render.collect import InputError
+
         try:
             command(*args, **kwargs)
         except InputError as error:

@@ -1,26 +1,30 @@
 """`modelplane plan`: where replicas would land, what they displace, and why not elsewhere."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from modelplane.cli import options
 from modelplane.cli import output as out
-from modelplane.render import collect
-from modelplane.review import forecast as fc
-from modelplane.review.fleet import DEPLOYMENT, Fleet
-from modelplane.sim.world import Ref, ref
+
+if TYPE_CHECKING:
+    from modelplane.review import forecast as fc
+    from modelplane.review.fleet import Fleet
+    from modelplane.sim.world import Ref
 
 
 @click.command()
-@out.files_argument()
-@out.required_option
+@options.files_argument()
+@options.required_option
 @click.option("--live", is_flag=True, help="Place on the fleet of the control plane, among what runs there.")
-@out.live_options
+@options.live_options
 @click.option("--all", "everything", is_flag=True, help="Show deployments that nothing changes for, too.")
-@out.output_option
+@options.output_option
 @out.guarded
 def plan(
     files: tuple[Path, ...],
@@ -38,14 +42,19 @@ def plan(
 
     Exit status 1: a replica has no place. 3: it could not look.
     """
+    from modelplane.render import collect
+    from modelplane.review import forecast
+    from modelplane.review.fleet import DEPLOYMENT, Fleet
+    from modelplane.sim.world import ref
+
     objects = out.fleet_objects("plan", context, kubeconfig) if live else []
     known = collect.read(required) if required else []
     given = collect.read(files)
     with out.working("placing"):
         fleet = Fleet.of([*objects, *known, *out.over(objects, given)])
         try:
-            found = fc.forecast(fleet)
-        except fc.UnsettledError as error:
+            found = forecast.forecast(fleet)
+        except forecast.UnsettledError as error:
             out.cannot("plan", str(error))
     asked = {ref(obj) for obj in given}
     shown = [a for a in found.answers if everything or a.moves or a.deployment in asked]
@@ -71,18 +80,18 @@ def _print(fleet: Fleet, answers: list[fc.Answer], rooms: Iterable[fc.Room]) -> 
     if answers:
         out.heading("Replicas")
         rows = [
-            (fc.name(a), r.change, r.cluster, ", ".join(r.pools), f"{r.name}{f': {r.why}' if r.why else ''}")
+            (a.name, r.change, r.cluster, ", ".join(r.pools), f"{r.name}{f': {r.why}' if r.why else ''}")
             for a in answers
             for r in a.replicas
         ]
-        rows += [(fc.name(a), "no place", "", "", f"{a.missing} of {a.wanted}") for a in answers if a.missing]
+        rows += [(a.name, "no place", "", "", f"{a.missing} of {a.wanted}") for a in answers if a.missing]
         out.table(("DEPLOYMENT", "CHANGE", "CLUSTER", "POOLS", "REPLICA"), rows, style=1)
     for answer in answers:
         if answer.whys:
-            out.heading(f"Why not, for {fc.name(answer)}")
+            out.heading(f"Why not, for {answer.name}")
             out.table(("CLUSTER", "POOL", "REASON"), [(w.cluster, w.pool, w.reason) for w in answer.whys])
         elif answer.says:
-            click.echo(f"\n{fc.name(answer)}: {answer.says}")
+            click.echo(f"\n{answer.name}: {answer.says}")
     if found := list(rooms):
         out.heading("Free devices")
         rows_ = [(r.cluster, r.pool, r.device, r.nodes, r.total, r.before, r.after) for r in found]

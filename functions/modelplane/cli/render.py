@@ -1,37 +1,23 @@
 """`modelplane render`: what manifests become, before anything is applied."""
 
+from __future__ import annotations
+
 import errno
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
-import yaml
-from rich.console import Console
-from rich.text import Text
 
-from modelplane.core import Manifest
-from modelplane.render import collect
-from modelplane.render.run import Rendering, composed, desired, rendering
-from modelplane.render.tree import Line
-from modelplane.sim.play import Pass, Unsettled
+from modelplane.cli import output as out_
+from modelplane.cli.options import FILES
 
-
-class _Files(click.Path):
-    """A path; an empty one, as an unset variable gives, is refused: it would mean the current folder."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "":
-            self.fail("a path must not be empty", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-FILES = _Files()
-_STYLE = {True: "green", False: "yellow", None: "dim"}
+if TYPE_CHECKING:
+    from modelplane.core import Manifest
+    from modelplane.render.run import Rendering
+    from modelplane.render.tree import Line
+    from modelplane.sim.play import Pass
 
 
 @click.command()
@@ -56,6 +42,10 @@ def render(
     Providers and clouds are simulated: a tree says what is composed and in which order, not that it runs.
     Exit status 1: an input is refused, a composite failed, or the passes do not settle.
     """
+    from modelplane.render import collect
+    from modelplane.render.run import rendering
+    from modelplane.sim.play import Unsettled
+
     try:
         work = rendering(files, observed, required, recurse=recurse)
         failed = _play(work, output, out)
@@ -77,7 +67,9 @@ def render(
 
 
 def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
-    console = Console(highlight=False, soft_wrap=True)
+    from modelplane.render.dump import dump
+    from modelplane.render.run import composed
+
     writer = _Writer(out) if out else None
     before: dict[str, list[Line]] = {}
     last: Pass | None = None
@@ -86,7 +78,7 @@ def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
         trees = _by_root(lines)
         changed = {root: tree for root, tree in trees.items() if before.get(root) != tree}
         if output == "tree" and changed:
-            _print(console, done, changed)
+            _print(done, changed)
         if writer:
             writer.write(done, changed)
         before = trees
@@ -118,11 +110,10 @@ def _by_root(lines: list[Line]) -> dict[str, list[Line]]:
     return trees
 
 
-def _print(console: Console, done: Pass, trees: dict[str, list[Line]]) -> None:
-    console.print(Text(f"pass {done.number}", style="bold"))
-    for tree in trees.values():
-        lines = [Text(str(line), style=_STYLE[line.ready]) for line in tree]
-        console.print(Text("\n").join(lines))
+def _print(done: Pass, trees: dict[str, list[Line]]) -> None:
+    out_.say(f"pass {done.number}", out_.BOLD)
+    for line in (line for tree in trees.values() for line in tree):
+        out_.say(str(line), out_.READY[line.ready])
 
 
 class _Writer:
@@ -133,6 +124,9 @@ class _Writer:
         self._folder = folder
 
     def write(self, done: Pass, trees: dict[str, list[Line]]) -> None:
+        from modelplane.render.dump import dump
+        from modelplane.render.run import desired
+
         if done.changed:
             path = self._folder / f"pass-{done.number:02}.yaml"
             path.write_text(dump([desired(o) for _, o in sorted(done.changed.items())]))
@@ -142,22 +136,6 @@ class _Writer:
                 file.writelines(f"{line}\n" for tree in trees.values() for line in tree)
 
     def finish(self, final: list[Manifest]) -> None:
+        from modelplane.render.dump import dump
+
         (self._folder / "final.yaml").write_text(dump(final))
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    def ignore_aliases(self, _: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def dump(manifests: list[Manifest]) -> str:
-    """Return the manifests as one YAML stream, keys sorted, long texts as blocks."""
-    return yaml.dump_all(manifests, Dumper=_Dumper, sort_keys=True, explicit_start=True, width=110)

@@ -1,24 +1,21 @@
 """`modelplane status`: what a control plane runs, and what keeps it from more."""
 
+from __future__ import annotations
+
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Group
-from rich.live import Live as Screen
-from rich.text import Text
 
+from modelplane.cli import options
 from modelplane.cli import output as out
-from modelplane.render.tree import Line
-
-_STYLE = {True: "green", False: "yellow", None: "dim"}
 
 
 @click.command()
 @click.argument("object", required=False, default="", metavar="[KIND/NAME]")
-@out.live_options
+@options.live_options
 @click.option("-n", "--namespace", default="", help="Look into this namespace only.")
 @click.option("-w", "--watch", is_flag=True, help="Show again whenever something changes, until Ctrl-C.")
 @click.option(
@@ -28,7 +25,7 @@ _STYLE = {True: "green", False: "yellow", None: "dim"}
     show_default=True,
     help="Seconds between looks.",
 )
-@out.output_option
+@options.output_option
 def status(
     object: str,  # noqa: A002  (what the user names)
     context: str | None,
@@ -64,38 +61,42 @@ def _read(name: str, context: str | None, kubeconfig: Path | None, namespace: st
 
 def _once(name: str, context: str | None, kubeconfig: Path | None, namespace: str, output: str) -> int:
     found = _read(name, context, kubeconfig, namespace)
-    if output == "table":
-        out.console().print(_tree(found.lines), soft_wrap=True)
-        _tables(found)
-    else:
-        out.emit(_plain(found), output)
+    _show(found, output)
     return out.FOUND if any(line.ready is not True for line in found.lines if not line.guide) else 0
 
 
 def _watch(
     name: str, context: str | None, kubeconfig: Path | None, namespace: str, interval: float, output: str
 ) -> None:
-    screen = out.console()
     last: object = None
-    if screen.is_terminal and output == "table":
-        with Screen(console=screen, auto_refresh=False, vertical_overflow="visible") as shown:
-            while True:
-                shown.update(Group(_tree(_read(name, context, kubeconfig, namespace).lines)), refresh=True)
-                time.sleep(interval)
+    people = output == "table"
     while True:
-        found = _read(name, context, kubeconfig, namespace)
+        try:
+            found = _read(name, context, kubeconfig, namespace)
+        except SystemExit:
+            # What could be asked once will be again: a control plane that restarts must not end a watch.
+            if last is None:
+                raise
+            found = last
         if found != last:
-            if output == "table":
-                screen.print(_tree(found.lines), soft_wrap=True)
+            if people and sys.stdout.isatty():
+                click.clear()
+            elif people and last is not None:
                 click.echo("---")
-            else:
-                out.emit(_plain(found), output)
+            _show(found, output)
+            if people and sys.stdout.isatty():
+                out.say(f"\nlooks every {interval:g} s; Ctrl-C ends", out.DIM)
             last = found
         time.sleep(interval)
 
 
-def _tree(lines: list[Line]) -> Text:
-    return Text("\n").join(Text(str(line), style=_STYLE[line.ready]) for line in lines)
+def _show(found: Any, output: str) -> None:
+    if output != "table":
+        out.emit(_plain(found), output)
+        return
+    for line in found.lines:
+        out.say(str(line), out.READY[line.ready])
+    _tables(found)
 
 
 def _tables(found: Any) -> None:

@@ -1,24 +1,29 @@
 """`modelplane validate`: what is wrong with manifests, before anything is applied."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from modelplane.cli import options
 from modelplane.cli import output as out
-from modelplane.review.finding import ERROR, NOTE, WARNING, Finding, Severity
-from modelplane.review.validate import validate as judge
+
+if TYPE_CHECKING:
+    from modelplane.review.finding import Finding
 
 
 @click.command()
-@out.files_argument()
-@out.required_option
+@options.files_argument()
+@options.required_option
 @click.option("--live", is_flag=True, help="Take what the control plane has as there already.")
-@out.live_options
+@options.live_options
 @click.option("--strict", is_flag=True, help="Let warnings fail too.")
-@out.output_option
+@options.output_option
 @out.guarded
 def validate(
     files: tuple[Path, ...],
@@ -38,20 +43,22 @@ def validate(
 
     Exit status 1: there are errors (with --strict: or warnings). 3: it could not look.
     """
+    from modelplane.review.validate import validate as judge
+
     objects = out.fleet_objects("validate", context, kubeconfig) if live else []
     with out.working("judging"):
         findings, number = judge(files, required, objects)
-    counts = Counter(finding.severity for finding in findings)
+    counts: Counter[str] = Counter(finding.severity for finding in findings)
     if output == "table":
         _print(findings, counts, number)
     else:
         found = [{k: v for k, v in asdict(x).items() if v not in ("", 0)} for x in findings]
-        summary = {"objects": number, "errors": counts[ERROR], "warnings": counts[WARNING]}
+        summary = {"objects": number, "errors": counts["error"], "warnings": counts["warning"]}
         out.emit({"findings": found, "summary": summary}, output)
-    sys.exit(out.FOUND if counts[ERROR] or (strict and counts[WARNING]) else 0)
+    sys.exit(out.FOUND if counts["error"] or (strict and counts["warning"]) else 0)
 
 
-def _print(findings: list[Finding], counts: Counter[Severity], number: int) -> None:
+def _print(findings: list[Finding], counts: Counter[str], number: int) -> None:
     for finding in findings:
         out.say(_place(finding), out.STYLES[finding.severity])
         out.say(f"  {finding.reason}")
@@ -59,8 +66,8 @@ def _print(findings: list[Finding], counts: Counter[Severity], number: int) -> N
             out.say(f"  -> {finding.step}")
     if findings:
         click.echo()
-    notes = f", {_some(counts[NOTE], 'note')}" if counts[NOTE] else ""
-    said = f"{_some(counts[ERROR], 'error')}, {_some(counts[WARNING], 'warning')}{notes}"
+    notes = f", {_some(counts['note'], 'note')}" if counts["note"] else ""
+    said = f"{_some(counts['error'], 'error')}, {_some(counts['warning'], 'warning')}{notes}"
     judged = f"{_some(number, 'object')} judged: " if number else "not admitted: "
     click.echo(f"{judged}{said}")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-import structlog
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 from google.protobuf import struct_pb2
 
@@ -35,8 +34,7 @@ def function(kinds: Mapping[tuple[str, str], Kind], *, remember: bool = False) -
         remember: give a composite's last answer again to the same question, and encode no object twice: for
             callers that never write to what they have asked with, as a played world.
     """
-    structlog.configure(processors=[_drop])
-    responder = Responder(kinds)
+    responder = Responder(kinds, log=_Silent())
     if not remember:
         return lambda inputs: reply(responder.respond(request(inputs)))
     encode, decode = _Encoder(), wire.Decoder().decode
@@ -119,5 +117,14 @@ def _requirement(name: str, selector: fnv1.ResourceSelector) -> Requirement:
     )
 
 
-def _drop(_: object, __: str, ___: object) -> dict[str, object]:
-    raise structlog.DropEvent
+class _Silent:
+    """A log that nobody reads."""
+
+    def bind(self, **_: str) -> "_Silent":
+        return self
+
+    def info(self, event: str, **_: object) -> None:
+        """Say nothing."""
+
+    def error(self, event: str, **_: object) -> None:
+        """Say nothing: the answer is fatal, and says it."""

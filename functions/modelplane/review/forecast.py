@@ -64,6 +64,11 @@ class Answer:
     whys: Sequence[Why] = ()
 
     @property
+    def name(self) -> str:
+        """The deployment's namespace and name."""
+        return shown(self.deployment)
+
+    @property
     def moves(self) -> bool:
         """Whether anything comes, goes or is missing."""
         return bool(self.missing or self.says) or any(r.change != STAYS for r in self.replicas)
@@ -219,8 +224,3 @@ def _both(before: Sequence[Room], after: Sequence[Room]) -> list[Room]:
         Room(b.cluster, b.pool, b.device, b.nodes, b.total, b.before, a.after)
         for b, a in zip(before, after, strict=True)
     ]
-
-
-def name(answer: Answer) -> str:
-    """Return the deployment's namespace and name."""
-    return shown(answer.deployment)
