@@ -116,7 +116,7 @@ def test_reads_a_folder_in_order_with_its_folders(tmp_path):
 
 ABSENT = [
     ("no such file", None, "no such file or folder"),
-    ("no text", b"a: \xff\n", "cannot be read"),
+    ("no text", b"a: \xff\n", r"is no text in UTF-8 \(at byte 3\)"),
     ("a character that YAML does not know", b"a: \x01\n", "control characters are not allowed"),
 ]
 

@@ -70,8 +70,10 @@ def _read_file(file: Path) -> list[Document]:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise DocumentError(file, "no such file or folder") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DocumentError(file, f"cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(file, f"is no text in UTF-8 (at byte {error.start})") from None
+    except OSError as error:
+        raise DocumentError(file, f"cannot be read: {(error.strerror or str(error)).lower()}") from None
     return parse(text, file)
 
 

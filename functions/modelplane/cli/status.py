@@ -94,6 +94,8 @@ def _show(found: Any, output: str) -> None:
     if output != "table":
         out.emit(_plain(found), output)
         return
+    if not found.lines:
+        click.echo("nothing of Modelplane is there yet")
     for line in found.lines:
         out.say(str(line), out.READY[line.ready])
     _tables(found)

@@ -1,9 +1,12 @@
 """Reading a control plane: our own kinds and what they compose. No Secret is ever asked for."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import urllib3
 import yaml
@@ -74,16 +77,44 @@ def connect(context: str | None = None, kubeconfig: Path | None = None) -> clien
     Raises:
         UnreachableError: there is no usable kubeconfig.
     """
+    where = f"kubeconfig {kubeconfig}" if kubeconfig else "the kubeconfig"
     try:
-        return config.new_client_from_config(str(kubeconfig) if kubeconfig else None, context)
+        with _logged() as logged:
+            found = config.new_client_from_config(str(kubeconfig) if kubeconfig else None, context)
     except (config.ConfigException, OSError, yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
         said = (
             str(error).splitlines()[0].rstrip(".")
             if isinstance(error, config.ConfigException)
             else "cannot be read"
         )
-        where = f"kubeconfig {kubeconfig}" if kubeconfig else "the kubeconfig"
         raise UnreachableError(f"{where}: {said}; check --kubeconfig, --context and KUBECONFIG") from None
+    if logged:
+        # The client goes on without credentials, and would be refused for a reason that leads astray.
+        said = logged[0].splitlines()[0]
+        raise UnreachableError(f"{where}: its credential plugin failed: {said}; run it by itself")
+    if urlsplit(found.configuration.host).scheme not in ("http", "https"):
+        raise UnreachableError(f"{where}: server {_shown(found)} is no URL; it begins with https://")
+    return found
+
+
+@contextmanager
+def _logged() -> Iterator[list[str]]:
+    """Collect what the client says through the root logger, which would print it and all that follows."""
+    said: list[str] = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield said
+    finally:
+        root.removeHandler(handler)
+
+
+def _shown(api: client.ApiClient) -> str:
+    """Return the server's address without what may be a password in it."""
+    host = str(api.configuration.host)
+    return host.rpartition("@")[2] if "@" in host else host
 
 
 def read(api: client.ApiClient, *, composed: bool = False, namespace: str = "") -> Live:
@@ -107,7 +138,7 @@ def read(api: client.ApiClient, *, composed: bool = False, namespace: str = "") 
             live.absent.append(kind)
         # A list's items leave out what the list says once.
         live.objects += [{"apiVersion": api_version, "kind": kind, **item} for item in items or ()]
-    host = api.configuration.host
+    host = _shown(api)
     if len(live.absent) == len(wanted):
         raise UnreachableError(f"{host} serves none of Modelplane's kinds: is it the right context?")
     if len(live.refused) + len(live.absent) == len(wanted):
@@ -141,7 +172,7 @@ def _list(api: client.ApiClient, path: str) -> list[Manifest] | None:
 
 
 def _get(api: client.ApiClient, path: str, query: Mapping[str, str]) -> Mapping[str, Any] | None:
-    host = api.configuration.host
+    host = _shown(api)
     try:
         found = api.call_api(
             path,
@@ -164,4 +195,7 @@ def _get(api: client.ApiClient, path: str, query: Mapping[str, str]) -> Mapping[
     except urllib3.exceptions.HTTPError as error:
         why = type(getattr(error, "reason", None) or error).__name__
         raise UnreachableError(f"{host} does not answer ({why}): is it the right context?") from None
-    return paths.mapping(found)
+    if not isinstance(found, Mapping) or not isinstance(found.get("items"), list):
+        # A proxy or a login page says 200 to everything.
+        raise UnreachableError(f"{host} answers {path} with what is no list: is it the right context?")
+    return found

@@ -29,7 +29,7 @@ CHECKS: Sequence[Callable[[View], Iterator[Finding]]] = (
 )
 _ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
 _FAULT = re.compile(
-    r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?: (?:document \d+, (?P<object>\w+ \S+): )?"
+    r"(?P<file>.+?)(?::(?P<line>\d+)(?::\d+)?)?: (?:document \d+, (?P<object>\w+ \S+): )?"
     r"(?:(?P<field>(?:spec|metadata|status|apiVersion|kind)\S*): )?(?P<reason>.*)",
     re.DOTALL,
 )
@@ -68,4 +68,4 @@ def _admission(fault: str) -> Finding:
     if found is None:
         return Finding(ERROR, ADMISSION, fault)
     what, field = found["object"] or "", found["field"] or ""
-    return Finding(ERROR, ADMISSION, found["reason"], "", found["file"], int(found["line"]), what, field)
+    return Finding(ERROR, ADMISSION, found["reason"], "", found["file"], int(found["line"] or 0), what, field)
