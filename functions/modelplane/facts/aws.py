@@ -76,6 +76,17 @@ def addon_versions() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
+@cache
+def _registries() -> Mapping[str, str]:
+    found: Mapping[str, str] = _load("aws_registries.yaml")["registries"]
+    return found
+
+
+def eks_registry(region: str) -> str:
+    """Return the registry of EKS's own images where the public partition's cannot be reached, else empty."""
+    return _registries().get(region, "")
+
+
 def _instance(name: str, body: Mapping[str, Any]) -> InstanceType:
     return InstanceType(
         name=name,

@@ -123,21 +123,24 @@ def gpu_pools(inputs: Inputs, cloud: Cloud, pools: Sequence[NodePool], found: Po
         zones = [z for z in paths.items(seen, "zones") if isinstance(z, str)] or list(pool.zones)
         if zones:
             entry["zones"] = zones
-        for count in _counted(pool):
-            source = seen or _entry(inputs, pool.name)
+        source = seen or _entry(inputs, pool.name)
+        for count in _counted(pool, source):
             if (number := paths.integer(source, count)) is not None:
                 entry[count] = number
         listed.append(entry)
     return listed
 
 
-def _counted(pool: NodePool) -> tuple[str, ...]:
+def _counted(pool: NodePool, source: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the counts to pass on: placement takes readyNodes for all there can be.
 
-    A pool that grows would never grow past them, since its autoscaler waits for what is placed.
+    A pool that grows would never grow past them, since its autoscaler waits for what is placed. But one that
+    is empty does not wake for a claim (kubernetes/autoscaler#7799): what went there would wait for ever.
     """
-    grows = pool.max_node_count is not None and pool.max_node_count > (pool.min_node_count or 0)
-    return ("slices",) if grows else ("readyNodes", "slices")
+    low = pool.min_node_count or 0
+    grows = pool.max_node_count is not None and pool.max_node_count > low
+    asleep = low == 0 and paths.integer(source, "readyNodes") == 0
+    return ("slices",) if grows and not asleep else ("readyNodes", "slices")
 
 
 def pool_states(inputs: Inputs, cloud: Cloud, pools: Sequence[NodePool], found: Pools) -> list[Manifest]:

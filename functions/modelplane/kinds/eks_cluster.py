@@ -29,6 +29,7 @@ from modelplane.core import (
     specs,
 )
 from modelplane.facts import versions as pins
+from modelplane.kinds.eks_network import UNSUITABLE
 
 RUNNING, PROVISIONING, POOLS_READY, POOLS_PENDING = (
     "ClusterRunning",
@@ -56,7 +57,7 @@ def compose(inputs: Inputs) -> Plan:
     resources: list[Desired | Waiting] = [
         _network(site),
         *_outliving(iam.roles(site.aws, control_plane.key_arn(site))),
-        *control_plane.resources(site, version),
+        *control_plane.resources(site, version, _unfit(inputs)),
         *addons.resources(site, pools.SYSTEM),
         *storage.resources(site),
         *inside.resources(site, release, pools.SYSTEM, efa=efa),
@@ -64,7 +65,7 @@ def compose(inputs: Inputs) -> Plan:
     ]
     waiting = _waiting(inputs, resources)
     ready = not [key for key in (_CORE if _was_ready(inputs) else waiting) if key in waiting]
-    problems = list(made.problems.values()) if site.whole_network else []
+    problems = list(made.problems.values())
     events = [Event(text, warning=True) for text in problems]
     return Plan(
         resources=resources,
@@ -115,12 +116,11 @@ def _version(site: Site) -> tuple[str, str]:
 
 def _network(site: Site) -> Desired:
     spec = site.spec
-    zones = list(dict.fromkeys(zone for pool in pools.all_pools(site) for zone in pool.zones))
     wanted: Manifest = {
         "clusterName": site.aws.cluster,
         "region": spec.region,
         "credentials": spec.credentials.model_dump(by_alias=True),
-        "poolZones": zones,
+        "poolZones": pools.network_zones(site),
         "tags": dict(spec.tags),
     }
     if spec.network is not None:
@@ -137,6 +137,13 @@ def _network(site: Site) -> Desired:
         "spec": {key: value for key, value in wanted.items() if value},
     }
     return Desired(NETWORK, manifest, outlives=(CLUSTER,))
+
+
+def _unfit(inputs: Inputs) -> str:
+    """Return why EKS would refuse a cluster in the network; empty where nothing is known against it."""
+    found = paths.condition(inputs.observed.get(NETWORK), c.NETWORK_READY)
+    unfit = found.get("status") == "False" and found.get("reason") == UNSUITABLE
+    return paths.text(found, "message") if unfit else ""
 
 
 def _given(model: Any) -> Manifest:
@@ -171,9 +178,12 @@ def _was_ready(inputs: Inputs) -> bool:
 
 
 def _cluster_ready(site: Site, waiting: Sequence[str], upgrading: str, *, ready: bool) -> Condition:
-    failed = report.first_failure(site.inputs.observed, waiting)
-    notes = [upgrading, _no_way_out(site), failed if ready else ""]
+    observed = site.inputs.observed
+    failed = report.first_failure(observed, waiting)
+    notes = [upgrading, _no_way_out(site)]
     if ready:
+        # What serves may still have been refused a change, or have lost a part that is not waited for.
+        notes += [failed or report.first_failure(observed, sorted(observed)), _child(site, waiting)]
         return Condition(c.CLUSTER_READY, True, RUNNING, "; ".join(n for n in notes if n))
     said = failed or _child(site, waiting) or f"waiting for {', '.join(waiting[:4])}"
     return Condition(c.CLUSTER_READY, False, PROVISIONING, "; ".join(n for n in (said, *notes[:2]) if n))

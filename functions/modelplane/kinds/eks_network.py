@@ -4,9 +4,10 @@ A composite of its own since a network for six zones alone is over sixty resourc
 after the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
+from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
@@ -24,6 +25,7 @@ from modelplane.core import (
     paths,
     specs,
 )
+from modelplane.facts import aws as facts
 from modelplane.kinds import eks_network_status as network_status
 
 READY = "NetworkReady"
@@ -63,7 +65,7 @@ def compose(inputs: Inputs) -> Plan:
         return _plan(inputs, found, 0, network_status.existing_fault(inputs, spec))
     chosen = _zones(inputs, spec)
     layout = _layout(inputs, aws, spec, chosen)
-    fault = network_status.same_zone(inputs)
+    fault = network_status.same_zone(inputs) or network_status.refused_zone(inputs, chosen.zones)
     return _plan(inputs, layout.resources(), chosen.pending, fault, _in_use(inputs, layout))
 
 
@@ -80,9 +82,14 @@ def _plan(
         )
         state = Condition(c.NETWORK_READY, False, PROVISIONING, said)
     else:
-        state = Condition(c.NETWORK_READY, True, READY)
+        failed = report.first_failure(inputs.observed, sorted(inputs.observed))
+        state = Condition(c.NETWORK_READY, True, READY, failed)
     # What is observed and not wanted is a zone or a range whose owner must not lose it by an edit.
-    strays = frozenset(key for key in inputs.observed if key.startswith("subnet-"))
+    strays = frozenset(
+        key
+        for key, seen in inputs.observed.items()
+        if key.startswith("subnet-") and _id_of(seen) not in facts.refused_zones()
+    )
     subnets = [r.key for r in wanted if r.manifest.get("kind") == "Subnet"]
     return Plan(
         resources=wanted,
@@ -106,7 +113,9 @@ def _zones(inputs: Inputs, spec: EKSNetworkSpec) -> Chosen:
     recorded = sorted(
         key.removeprefix(_PRIVATE_KEY)
         for key in inputs.observed
-        if key.startswith(_PRIVATE_KEY) and key.removeprefix(_PRIVATE_KEY) not in explicit
+        if key.startswith(_PRIVATE_KEY)
+        and key.removeprefix(_PRIVATE_KEY) not in explicit
+        and _id_of(inputs.observed[key]) not in facts.refused_zones()
     )
     found = [*explicit, *recorded]
     usual = len(spec.networking.subnet_cidrs) if spec.networking else zones.USUAL
@@ -129,7 +138,10 @@ def _zones(inputs: Inputs, spec: EKSNetworkSpec) -> Chosen:
 
 
 def _zone_id(inputs: Inputs, zone: str) -> str:
-    subnet = inputs.observed.get(network.subnet_key(network.PRIVATE, zone))
+    return _id_of(inputs.observed.get(network.subnet_key(network.PRIVATE, zone)))
+
+
+def _id_of(subnet: Mapping[str, Any] | None) -> str:
     return paths.text(subnet, "status", "atProvider", "availabilityZoneId")
 
 
@@ -155,7 +167,8 @@ def _layout(inputs: Inputs, aws: Aws, spec: EKSNetworkSpec, chosen: Chosen) -> n
     slots = {zone: next(free) if slot is None else slot for zone, slot in taken.items()}
     places = [
         network.Place(zone, {tier: found[slots[zone]] for tier, found in tiers.items() if found})
-        for zone in chosen.zones
+        # A single gateway stays where it is: all nodes go out by it, whatever zones are named later.
+        for zone in sorted(chosen.zones, key=lambda zone: f"nat-gateway-{zone}" not in inputs.observed)
     ]
     return network.Layout(aws, cidr, net.secondary_cidr, net.nat, places)
 

@@ -5,12 +5,19 @@ from collections.abc import Mapping, Sequence
 from modelplane.api.eks import EKSNetworkSpec
 from modelplane.clouds.eks import network, zones
 from modelplane.core import Inputs, Manifest, keep, paths
+from modelplane.facts import aws
 
 
 def existing_fault(inputs: Inputs, spec: EKSNetworkSpec) -> str:
     existing = spec.network.existing
     if existing is None:
         return ""
+    for field in ("enableDnsSupport", "enableDnsHostnames"):
+        if paths.at(inputs.observed.get(network.VPC), "status", "atProvider", field) is False:
+            return (
+                f"spec.network.existing.vpcId: {existing.vpc_id} has {field} off and nodes could not"
+                " register; switch it on"
+            )
     private = [e for e in _subnets(inputs) if e["tier"] == network.PRIVATE]
     for subnet in private:
         found = paths.text(
@@ -24,6 +31,11 @@ def existing_fault(inputs: Inputs, spec: EKSNetworkSpec) -> str:
                 f"spec.network.existing.privateSubnetIds: {subnet['id']} is in {found}, not in"
                 f" {existing.vpc_id}; correct either"
             )
+    if refused := [e for e in private if e["zoneId"] in aws.refused_zones()]:
+        return (
+            f"spec.network.existing.privateSubnetIds: {refused[0]['id']} is in {refused[0]['zoneId']}, which"
+            " takes no subnets of an EKS cluster; name one of another zone"
+        )
     complete = len(private) == len(existing.private_subnet_ids)
     if complete and len({e["zoneId"] or e["zone"] for e in private}) < zones.FEWEST:
         return (
@@ -42,6 +54,17 @@ def same_zone(inputs: Inputs) -> str:
                 " account; name each once"
             )
         seen = {**seen, entry["zoneId"]: entry["zone"]}
+    return ""
+
+
+def refused_zone(inputs: Inputs, named: Sequence[str]) -> str:
+    """Return which named zone turned out to be one that EKS refuses: names differ by account."""
+    for entry in _subnets(inputs):
+        if entry["zoneId"] in aws.refused_zones() and entry["zone"] in named:
+            return (
+                f"spec.network.zones: {entry['zone']} is {entry['zoneId']} in this account, which takes no"
+                " subnets of an EKS cluster; name another zone, here or in the pool that names it"
+            )
     return ""
 
 
@@ -72,7 +95,11 @@ def fields(inputs: Inputs, wanted: Sequence[str], pending: int) -> Manifest:
     The first time all are told at once: whoever builds on a part would take it for the whole.
     """
     last = keep.kept_status(inputs.composite)
-    told = {entry["id"]: {k: v for k, v in entry.items() if v} for entry in _subnets(inputs)}
+    told = {
+        entry["id"]: {k: v for k, v in entry.items() if v}
+        for entry in _subnets(inputs)
+        if entry["zoneId"] not in aws.refused_zones()
+    }
     if not paths.items(last, "subnets") and (pending or len(told) < len(wanted)):
         told = {}
     for entry in paths.mappings(last, "subnets"):

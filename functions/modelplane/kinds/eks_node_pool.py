@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api.eks import EKSNodePoolSpec
-from modelplane.clouds.eks import inside, template
+from modelplane.clouds.eks import inside, pools
 from modelplane.clouds.eks.aws import Aws
 from modelplane.clouds.eks.groups import GROUP, PLACEMENT, TEMPLATE, Groups
 from modelplane.clouds.eks.site import serving
@@ -123,9 +123,8 @@ def _hardware(spec: EKSNodePoolSpec) -> facts.InstanceType | None:
     if spec.local_storage == "RAID0" and known is not None and not known.nvme:
         message = f"pool {spec.pool_name}: localStorage: {name} has no disks of its own; leave it None"
         raise Hold(c.ACCEPTED, NO_DISKS, message)
-    if template.purchase(spec) == template.CAPACITY_BLOCK and len(spec.subnets) > 1:
-        message = f"pool {spec.pool_name}: zones: a Capacity Block is in one zone; name that one zone"
-        raise Hold(c.ACCEPTED, ONE_ZONE, message)
+    if why := pools.one_zone_fault(spec, len(spec.subnets)):
+        raise Hold(c.ACCEPTED, ONE_ZONE, f"pool {spec.pool_name}: {why}")
     return known
 
 

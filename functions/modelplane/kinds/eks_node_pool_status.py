@@ -8,7 +8,7 @@ from modelplane import contracts as c
 from modelplane.api.eks import EKSNodePoolSpec
 from modelplane.clouds.eks import report as aws
 from modelplane.clouds.eks import template
-from modelplane.clouds.eks.groups import GROUP
+from modelplane.clouds.eks.groups import GROUP, PLACEMENT, TEMPLATE
 from modelplane.core import Condition, Inputs, Manifest, keep, paths
 
 NODES, SLICES = "nodes", "slices"
@@ -34,12 +34,36 @@ class Found:
     failure: str
 
 
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The pool's Nodes.
+
+    Attributes:
+        ready: names of those that are ready.
+        silent: names of ready ones that a DRA driver should publish devices of and does not, by driver.
+        slices: ResourceSlices of all of them, whatever their driver.
+    """
+
+    ready: frozenset[str]
+    silent: Mapping[str, frozenset[str]]
+    slices: int
+
+    @property
+    def usable(self) -> frozenset[str]:
+        """Names of the ready ones whose GPUs can be claimed."""
+        return self.ready - self.silent.get(c.GPU_DEVICE_CLASS, frozenset())
+
+
 def report(inputs: Inputs, spec: EKSNodePoolSpec, current: Sequence[str], old: Sequence[str]) -> Found:
     """Return what is to be said of a pool with these groups, current ones and those being replaced."""
     entries = [_entry(inputs, key) for key in (*current, *old) if key in inputs.observed]
-    counted = _counts(inputs)
+    nodes = _nodes(inputs, spec)
+    counted = {"readyNodes": len(nodes.usable), "slices": nodes.slices} if nodes else {}
     failure = next((f"{e['name']}: {e['message']}" for e in entries if e.get("message")), "")
-    said = [failure, _replacing(inputs, current, old), *_notes(inputs, spec, current, counted)]
+    # A group is not even asked for before its template, and stands nowhere but in its placement group.
+    needs = sorted(key for key in inputs.observed if key.startswith((TEMPLATE, PLACEMENT)))
+    failure = failure or aws.first_failure(inputs.observed, needs)
+    said = [failure, _replacing(inputs, current, old), *_notes(inputs, spec, current, nodes)]
     fields: Manifest = {"nodeGroups": entries, "zones": sorted({e["zone"] for e in entries}), **counted}
     if states := [e["status"] for e in entries if e.get("status")]:
         fields["status"] = min(states, key=lambda x: _WORST.index(x) if x in _WORST else -1)
@@ -82,20 +106,20 @@ def _replacing(inputs: Inputs, current: Sequence[str], old: Sequence[str]) -> st
     return f"{olds} stays until {len(waits)} of {len(current)} new node groups are active" if waits else ""
 
 
-def _notes(
-    inputs: Inputs, spec: EKSNodePoolSpec, current: Sequence[str], counted: Mapping[str, int]
-) -> list[str]:
+def _notes(inputs: Inputs, spec: EKSNodePoolSpec, current: Sequence[str], nodes: Nodes | None) -> list[str]:
     found = []
     asked = _asked(inputs, current)
-    ready, slices = counted.get("readyNodes"), counted.get("slices")
-    if ready is not None and asked and ready < asked and not _creating(inputs, current):
+    if nodes and len(nodes.ready) < asked and not _creating(inputs, current):
         found.append(
-            f"{ready} of {asked} nodes are ready: see the Auto Scaling group's activities for capacity"
+            f"{len(nodes.ready)} of {asked} nodes are ready: see the Auto Scaling group's activities for"
+            " capacity"
         )
-    if spec.role == c.GPU_ROLE and ready and slices == 0:
-        found.append(
-            "no ResourceSlices of its nodes: the DRA driver has not published their GPUs; none is usable"
-        )
+    if nodes:
+        found += [
+            f"{len(names)} of {len(nodes.ready)} ready nodes lack ResourceSlices of {driver}: their devices"
+            " cannot be used until that driver publishes them"
+            for driver, names in nodes.silent.items()
+        ]
     block = template.purchase(spec) == template.CAPACITY_BLOCK
     if spec.role == c.GPU_ROLE and spec.min_node_count == 0 and spec.max_node_count > 0 and not block:
         found.append(
@@ -121,20 +145,26 @@ def _creating(inputs: Inputs, current: Sequence[str]) -> bool:
     return any(aws.state(inputs.observed.get(key)) != aws.ACTIVE for key in current)
 
 
-def _counts(inputs: Inputs) -> dict[str, int]:
-    """Return ready Nodes and their slices; nothing while nobody has looked, which is not none."""
+def _nodes(inputs: Inputs, spec: EKSNodePoolSpec) -> Nodes | None:
+    """Return the Nodes and what is published for them; None while nobody has looked, which is not none."""
     if not inputs.is_ready(NODES):
-        return {}
-    nodes = [_carried(obj) for obj in inputs.all(NODES)]
-    names = {paths.name(node) for node in nodes} - {""}
-    ready = [
-        n for n in nodes if paths.is_true(n, c.READY) and paths.at(n, "spec", "unschedulable") is not True
+        return None
+    nodes = {paths.name(node): node for obj in inputs.all(NODES) if paths.name(node := _carried(obj))}
+    ready = frozenset(
+        name
+        for name, node in nodes.items()
+        if paths.is_true(node, c.READY) and paths.at(node, "spec", "unschedulable") is not True
+    )
+    published = [
+        (paths.text(x, "spec", "nodeName"), paths.text(x, "spec", "driver"))
+        for x in map(_carried, inputs.all(SLICES))
     ]
-    slices = [_carried(obj) for obj in inputs.all(SLICES)]
-    return {
-        "readyNodes": len(ready),
-        "slices": sum(1 for x in slices if paths.text(x, "spec", "nodeName") in names),
-    }
+    drivers = [c.GPU_DEVICE_CLASS] if spec.role == c.GPU_ROLE else []
+    if spec.fabric == c.FABRIC_EFA:
+        drivers.append(c.EFA_DRIVER)
+    silent = {x: ready - {name for name, driver in published if driver == x} for x in drivers}
+    slices = sum(1 for name, _ in published if name in nodes)
+    return Nodes(ready, {driver: names for driver, names in silent.items() if names}, slices)
 
 
 def _carried(obj: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,7 +14,11 @@ from modelplane.sim.remote import condition
 from modelplane.sim.world import World, ref
 
 MEMBER_LABEL = "kubernetes.crossplane.io/owned-by-collection"
-_DRIVER_CHART = "dra-driver-nvidia-gpu"
+# Each DRA driver: the label of the nodes it runs on, and its chart.
+_DRIVERS = {
+    c.GPU_DEVICE_CLASS: ("nvidia.com/gpu.present", "dra-driver-nvidia-gpu"),
+    c.EFA_DRIVER: ("vpc.amazonaws.com/efa.present", "aws-dranet"),
+}
 
 
 def report(obj: Manifest, _: int, world: World) -> Manifest | None:
@@ -65,13 +69,17 @@ def _found(obj: Manifest, world: World) -> Iterator[Manifest]:
             node = f"{paths.name(group)}-{index}"
             if asked.get("kind") == "Node" and wanted in (None, pool):
                 yield _node(node, pool)
-            if asked.get("kind") == "ResourceSlice" and _publishes(obj, group, world):
-                yield _slice(node)
+            if asked.get("kind") == "ResourceSlice":
+                yield from (_slice(node, driver) for driver in _publishing(obj, group, world))
 
 
-def _publishes(obj: Manifest, group: Manifest, world: World) -> bool:
-    gpu = "nvidia.com/gpu.present" in paths.mapping(group, "spec", "forProvider", "labels")
-    return gpu and reach.charts(world, reach.kubeconfig(obj, world)).get(_DRIVER_CHART) is True
+def _publishing(obj: Manifest, group: Manifest, world: World) -> Iterator[str]:
+    """Yield the drivers that run on a group's nodes: their chart stands, and the nodes bear their label."""
+    labels = paths.mapping(group, "spec", "forProvider", "labels")
+    charts = reach.charts(world, reach.kubeconfig(obj, world))
+    for driver, (label, chart) in _DRIVERS.items():
+        if label in labels and charts.get(chart) is True:
+            yield driver
 
 
 def _node(name: str, pool: str) -> Manifest:
@@ -83,13 +91,13 @@ def _node(name: str, pool: str) -> Manifest:
     }
 
 
-def _slice(node: str) -> Manifest:
+def _slice(node: str, driver: str) -> Manifest:
     return {
         "apiVersion": c.DRA_API,
         "kind": "ResourceSlice",
-        "metadata": {"name": f"{node}-{c.GPU_DEVICE_CLASS}"},
+        "metadata": {"name": f"{node}-{driver}"},
         "spec": {
-            "driver": c.GPU_DEVICE_CLASS,
+            "driver": driver,
             "nodeName": node,
             "pool": {"generation": 1, "name": node, "resourceSliceCount": 1},
         },

@@ -36,8 +36,8 @@ def kubeconfig_secret(site: Site) -> str:
     return site.aws.name("kubeconfig")
 
 
-def resources(site: Site, version: str) -> Iterator[Desired | Waiting]:
-    """Yield the control plane at a version."""
+def resources(site: Site, version: str, unfit: str) -> Iterator[Desired | Waiting]:
+    """Yield the control plane at a version; `unfit` says why its network cannot carry one, if it cannot."""
     if site.spec.encryption.kms_key == c.MANAGED:
         yield from _key(site)
     log_group = {"retentionInDays": site.spec.logging.retention_days}
@@ -49,7 +49,7 @@ def resources(site: Site, version: str) -> Iterator[Desired | Waiting]:
         # EKS makes a group without an end by itself where there is none, and writes to it to the last.
         outlives=(CLUSTER,),
     )
-    yield _cluster(site, version)
+    yield _cluster(site, version, unfit)
     yield _auth(site)
     yield from _principals(site)
 
@@ -68,7 +68,7 @@ def _key(site: Site) -> Iterator[Desired]:
     yield Desired(KEY_ALIAS, resource)
 
 
-def _cluster(site: Site, version: str) -> Desired | Waiting:
+def _cluster(site: Site, version: str, unfit: str) -> Desired | Waiting:
     arn = key_arn(site)
     if not arn and site.spec.encryption.kms_key != _NO_KEY:
         return Waiting(CLUSTER, "the ARN of its key")
@@ -108,6 +108,7 @@ def _cluster(site: Site, version: str) -> Desired | Waiting:
         serving(site.inputs.observed.get(CLUSTER)),
         after=(iam.CLUSTER_ROLE, LOG_GROUP),
         outlives=(CLUSTER_AUTH,),
+        blocked=unfit,
     )
 
 

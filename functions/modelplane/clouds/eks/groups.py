@@ -91,7 +91,19 @@ class Groups:
             len(spec.subnets),
             block=template.purchase(spec) == template.CAPACITY_BLOCK,
         )
-        yield from zip(spec.subnets, counts, strict=True)
+        yield from zip(self._in_order(), counts, strict=True)
+
+    def _in_order(self) -> list[SubnetEntry]:
+        """Return the subnets in an order that no edit of a list changes.
+
+        With fewer nodes than zones the last zones have none: those that have a group go first, or a zone
+        that is named later would take the only node of another.
+        """
+        few = self.spec.max_node_count < len(self.spec.subnets)
+        return sorted(self.spec.subnets, key=lambda x: (few and not self._stands(x.zone), x.zone))
+
+    def _stands(self, zone: str) -> bool:
+        return any(key.startswith(GROUP) and _zone(key) == f"{GROUP}{zone}" for key in self.inputs.observed)
 
     def _together(self) -> bool:
         # Capacity that is reserved stands where it was reserved, in a placement group of its own or in none.
@@ -129,8 +141,8 @@ class Groups:
         number = paths.integer(told, "status", "atProvider", "latestVersion")
         if not launch or number is None:
             return Waiting(key, "ID and version of its launch template")
-        live = paths.integer(observed, "status", "atProvider", "scalingConfig", "desiredSize")
-        held, start = scaling.settings(counts, live)
+        scaled = paths.mapping(observed, "status", "atProvider", "scalingConfig")
+        held, start = scaling.settings(counts, scaled)
         parameters: Manifest = {
             "amiType": self.ami,
             "capacityType": _CAPACITY.get(template.purchase(self.spec), "ON_DEMAND"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modelplane import contracts as c
-from modelplane.clouds.eks.aws import Aws, document
+from modelplane.clouds.eks.aws import Aws, document, partition
 from modelplane.core.paths import Manifest
 from modelplane.core.plan import Desired
 
@@ -14,6 +14,13 @@ EBS_ROLE, EFS_ROLE, AUTOSCALER_ROLE = "role-ebs-csi", "role-efs-csi", "role-auto
 OUTLIVING = (CLUSTER_ROLE, NODE_ROLE, CNI_ROLE, EBS_ROLE, EFS_ROLE)
 
 _EKS, _EC2, _PODS = "eks.amazonaws.com", "ec2.amazonaws.com", "pods.eks.amazonaws.com"
+# EC2 is the one whose name differs by partition (eksctl-io/eksctl, service principals by partition; the
+# template of a node role in the EKS User Guide); EKS and pod identity have one name everywhere.
+_EC2_BY_PARTITION = {
+    "aws-cn": "ec2.amazonaws.com.cn",
+    "aws-iso": "ec2.c2s.ic.gov",
+    "aws-iso-b": "ec2.sc2s.sgov.gov",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ def roles(aws: Aws, key_arn: str) -> Iterator[Desired]:
 
 def _role(aws: Aws, role: Role, inline: dict[str, str]) -> Manifest:
     # Attached by the role itself, policies come and go with it: no objects, and no order at deletion.
-    parameters: Manifest = {"assumeRolePolicy": _trust(role.service), "forceDetachPolicies": True}
+    parameters: Manifest = {"assumeRolePolicy": _trust(aws, role.service), "forceDetachPolicies": True}
     if role.policies:
         parameters["managedPolicyArns"] = [aws.arn("iam", f"aws:policy/{name}") for name in role.policies]
     if inline:
@@ -65,8 +72,10 @@ def _role(aws: Aws, role: Role, inline: dict[str, str]) -> Manifest:
     return aws.resource(c.IAM_API, "Role", role.key, parameters)
 
 
-def _trust(service: str) -> str:
-    actions = ["sts:AssumeRole"] if service == _EC2 else ["sts:AssumeRole", "sts:TagSession"]
+def _trust(aws: Aws, service: str) -> str:
+    actions = ["sts:AssumeRole", "sts:TagSession"]
+    if service == _EC2:
+        service, actions = _EC2_BY_PARTITION.get(partition(aws.region), _EC2), ["sts:AssumeRole"]
     return document({"Effect": "Allow", "Principal": {"Service": service}, "Action": actions})
 
 

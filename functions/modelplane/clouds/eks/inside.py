@@ -16,6 +16,7 @@ from modelplane.core import images
 from modelplane.core.builders import WITHOUT_DELETE, Chart, SecretKey, Target, provider_config
 from modelplane.core.paths import Manifest
 from modelplane.core.plan import Desired, Ready, Waiting
+from modelplane.facts import aws as facts
 from modelplane.facts.versions import Pin, Release
 
 HELM_CONFIG, KUBERNETES_CONFIG = "provider-config-helm", "provider-config-kubernetes"
@@ -117,6 +118,9 @@ def _release(site: Site, key: str, pin: Pin, values: Manifest, after: tuple[str,
     # Both charts come from repositories of their own, which no registry mirrors; their images can be.
     if mirror := str(site.spec.images.get("mirror") or ""):
         values["image"] = {"repository": images.mirrored(mirror, _IMAGES[pin.key])}
+    elif pin.key == "aws-dranet" and (registry := facts.eks_registry(site.spec.region)):
+        # The chart names one registry of the public partition, which nodes of another cannot log in to.
+        values["image"] = {"repository": f"{registry}/{_IMAGES[pin.key].partition('/')[2]}"}
     over = site.spec.components.get(pin.key, {}).get("values")
     chart = Chart(pin.chart, pin.repository, pin.version, _NAMESPACE)
     made = _target(site).release(

@@ -7,8 +7,8 @@ from typing import Any
 
 from modelplane import contracts as c
 from modelplane import names
-from modelplane.api.eks import NamedPool
-from modelplane.clouds.eks import addons, iam, inside, storage, versions
+from modelplane.api.eks import NamedPool, Pool
+from modelplane.clouds.eks import addons, iam, inside, storage, versions, zones
 from modelplane.clouds.eks.site import CLUSTER, CLUSTER_AUTH, NETWORK, Site
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
@@ -17,6 +17,7 @@ from modelplane.core.plan import Desired, Waiting
 EFA_GROUP, EFA_IN, EFA_OUT = "efa-security-group", "efa-ingress", "efa-egress"
 SYSTEM = "pool-system"
 _SYSTEM_TYPE, _SYSTEM_ZONES = "m6i.xlarge", 2
+_UNTOLD = "the network has not told its subnets yet"
 _HANDED_DOWN = {
     "instance_type",
     "role",
@@ -78,9 +79,10 @@ def resources(site: Site) -> Pools:
         found.resources += _efa(site)
     for pool in wanted:
         key = key_of(pool.name)
-        subnets = _subnets(site, pool)
+        subnets = _zone_fault(site, pool) or _subnets(site, pool)
         if isinstance(subnets, str):
-            found.problems[pool.name] = f"pool {pool.name}: {subnets}"
+            if subnets != _UNTOLD:
+                found.problems[pool.name] = f"pool {pool.name}: {subnets}"
             found.resources.append(Waiting(key, subnets))
             continue
         found.resources.append(_pool(site, pool, subnets))
@@ -101,15 +103,49 @@ def _efa(site: Site) -> list[Desired | Waiting]:
     return found
 
 
+def network_zones(site: Site) -> list[str]:
+    """Return the zones that pools bring to a network whose owner names none.
+
+    One that cannot be used is told of its own pool; here it would hold up the network of all.
+    """
+    found = [
+        zone for pool in all_pools(site) for zone in pool.zones if not zones.fault(zone, site.spec.region)
+    ]
+    return list(dict.fromkeys(found))[: zones.MOST]
+
+
+def _zone_fault(site: Site, pool: NamedPool) -> str:
+    found = (why for zone in pool.zones if (why := zones.fault(zone, site.spec.region)))
+    return next((f"zones: {why}" for why in found), "")
+
+
+def one_zone_fault(pool: Pool, zone_count: int) -> str:
+    """Return why a pool cannot span that many zones: what it runs in was bought in one."""
+    if zone_count <= 1:
+        return ""
+    if pool.capacity_block is not None:
+        return "zones: a Capacity Block is in one zone; name that one zone"
+    if pool.reservation is not None and pool.reservation.id:
+        return "zones: a capacity reservation is in one zone; name that one zone, or a group of reservations"
+    return ""
+
+
+def _system_zones(site: Site, known: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return two zones for the system's nodes: those they have, whatever zones came later."""
+    had = paths.mappings(site.inputs.observed.get(SYSTEM), "spec", "subnets")
+    ids = {paths.text(subnet, "id") for subnet in had}
+    return sorted(known, key=lambda subnet: subnet["id"] not in ids)[:_SYSTEM_ZONES]
+
+
 def _subnets(site: Site, pool: NamedPool) -> list[Manifest] | str:
     """Return the subnets of a pool's zones, or why it has none."""
     known = site.per_zone()
     if not site.whole_network or not known:
-        return "the network has not told its subnets yet"
+        return _UNTOLD
     if not pool.zones:
-        if pool.capacity_block is not None and len(known) > 1:
-            return "zones: a Capacity Block is in one zone; name that one zone"
-        chosen = known[:_SYSTEM_ZONES] if pool.name == c.SYSTEM_POOL else known
+        if why := one_zone_fault(pool, len(known)):
+            return why
+        chosen = _system_zones(site, known) if pool.name == c.SYSTEM_POOL else known
         return [{"id": subnet["id"], "zone": subnet["zone"]} for subnet in chosen]
     found: dict[str, Manifest] = {}
     for zone in pool.zones:
@@ -118,9 +154,7 @@ def _subnets(site: Site, pool: NamedPool) -> list[Manifest] | str:
             there = ", ".join(str(x["zone"]) for x in known)
             return f"zones: {zone} is none of the cluster's zones, which are {there}; name one of them"
         found.setdefault(str(match["id"]), {"id": match["id"], "zone": match["zone"]})
-    if pool.capacity_block is not None and len(found) > 1:
-        return "zones: a Capacity Block is in one zone; name that one zone"
-    return list(found.values())
+    return one_zone_fault(pool, len(found)) or list(found.values())
 
 
 def _pool(site: Site, pool: NamedPool, subnets: Sequence[Mapping[str, Any]]) -> Desired | Waiting:

@@ -99,6 +99,9 @@ def _hardware(block: Mapping[str, Any], accelerator: str) -> Manifest | None:
 def notes(ours: NodePool) -> Sequence[str]:
     """Return what the pool's owner should know."""
     found = []
+    high = bounds(ours)[1]
+    if ours.node_count > high:
+        found.append(f"nodeCount {ours.node_count} is above maxNodeCount {high}: the pool starts with {high}")
     if ours.fabric.type == c.FABRIC_EFA and len(set(ours.zones)) != 1:
         zones = f"{len(set(ours.zones))} zones" if ours.zones else "all zones of the cluster"
         found.append(

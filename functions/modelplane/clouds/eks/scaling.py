@@ -1,8 +1,10 @@
 """How many nodes each zone's group of a pool has, and when the number of nodes is ours to say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from modelplane.core import paths
 from modelplane.core.paths import Manifest
 
 
@@ -32,20 +34,27 @@ def shares(start: int, low: int, high: int, zones: int, *, block: bool = False) 
     return found
 
 
-def settings(counts: Counts, live: int | None) -> tuple[Manifest, Manifest]:
+def settings(counts: Counts, seen: Mapping[str, Any]) -> tuple[Manifest, Manifest]:
     """Return the scaling to hold and the scaling to start with.
 
-    The number of nodes is only started with: the autoscaler has it from then on. It is named again where the
-    new bounds leave it out, since EKS refuses bounds that do.
+    The number of nodes is only started with: the autoscaler has it from then on. It is named again while the
+    bounds change: EKS refuses bounds that leave it out, and the provider would send what the group started
+    with beside new ones (provider-upjet-aws#1907), so that serving nodes were drained.
 
     Args:
         counts: of the group.
-        live: nodes it is observed to ask for; None before it is made.
+        seen: the scaling it is observed to have; empty before it is made.
     """
     high = max(counts.high, 1)
     held = {"maxSize": high, "minSize": counts.low}
-    if live is not None and not counts.low <= live <= high:
-        held["desiredSize"] = min(max(live, counts.low), high)
-    if live is not None and counts.parked and live > 0:
+    live = paths.integer(seen, "desiredSize")
+    if live is None:
+        return held, {"desiredSize": counts.start}
+    inside = min(max(live, counts.low), high)
+    if live != inside or any(
+        paths.integer(seen, name, default=bound) != bound for name, bound in held.items()
+    ):
+        held["desiredSize"] = inside
+    if counts.parked and live > 0:
         held["desiredSize"] = 0
     return held, {"desiredSize": counts.start}

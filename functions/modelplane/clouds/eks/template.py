@@ -1,7 +1,8 @@
 """A node group's launch template: always there, since EKS cannot give a group one later.
 
-Instance type, disk, EFA layout, reservation and metadata service stand in it, where a change is a new version
-that nodes roll to; on the group itself they could never change.
+Disk, security groups, metadata service, RAID and tags change as a new version that nodes roll to. Instance
+type, EFA and reservation stand in it too, but a change of these makes a new group beside the old (`groups`):
+rolling would take capacity away before anybody knows that there is any of the new kind.
 """
 
 import base64
