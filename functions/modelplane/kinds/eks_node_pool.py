@@ -121,7 +121,10 @@ def _hardware(spec: EKSNodePoolSpec) -> facts.InstanceType | None:
         message = f"pool {spec.pool_name}: fabric: {name} has no EFA; choose a type that has, or fabric None"
         raise Hold(c.ACCEPTED, NO_EFA, message)
     if spec.local_storage == "RAID0" and known is not None and not known.nvme:
-        message = f"pool {spec.pool_name}: localStorage: {name} has no disks of its own; leave it None"
+        message = (
+            f"pool {spec.pool_name}: localStorage: {name} has no nvmeGb in {facts.INSTANCE_FILE}; leave it"
+            " None, or add it there where the type has disks of its own"
+        )
         raise Hold(c.ACCEPTED, NO_DISKS, message)
     if why := pools.one_zone_fault(spec, len(spec.subnets)):
         raise Hold(c.ACCEPTED, ONE_ZONE, f"pool {spec.pool_name}: {why}")
