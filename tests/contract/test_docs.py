@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 import fleets
 import shown
+from modelplane import contracts as c
+from modelplane.api import definitions
 from modelplane.render.dump import dump
 from modelplane.render.run import composed
 
@@ -74,6 +78,19 @@ def test_the_manifest_on_the_first_page_is_the_example() -> None:
     ]
     documents = (ROOT / "examples/dynamo-l4/model.yaml").read_text().split("---\n")
     assert manifest == documents[1]
+
+
+def manifests(path: Path) -> list[dict[str, Any]]:
+    blocks = [body for lang, body in shown.FENCE.findall(path.read_text(encoding="utf-8")) if lang == "yaml"]
+    found = [x for block in blocks for x in yaml.safe_load_all(block) if isinstance(x, dict)]
+    # A part of a manifest has no metadata; of other projects' kinds we have no definition here.
+    return [x for x in found if "metadata" in x and x.get("apiVersion") in (c.API, c.INFRA_API)]
+
+
+@EVERY_DOCUMENT
+def test_a_manifest_in_a_document_is_admitted(path: Path) -> None:
+    found = [(x["kind"], str(p)) for x in manifests(path) for p in definitions.judge(x)]
+    assert found == []
 
 
 @EVERY_DOCUMENT

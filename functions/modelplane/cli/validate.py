@@ -60,8 +60,11 @@ def validate(
 
 def _print(findings: list[Finding], counts: Counter[str], number: int) -> None:
     for finding in findings:
-        out.say(_place(finding), out.STYLES[finding.severity])
-        out.say(f"  {finding.reason}")
+        if finding.file:
+            out.say(_place(finding), out.STYLES[finding.severity])
+            out.say(f"  {finding.reason}")
+        else:
+            out.say(f"{_place(finding)}: {finding.reason}", out.STYLES[finding.severity])
         if finding.step:
             out.say(f"  -> {finding.step}")
     if findings:
