@@ -247,7 +247,8 @@ def states(site: Site, problems: Mapping[str, str]) -> list[Manifest]:
         entry: Manifest = {"name": pool.name}
         if state := paths.text(told, "status"):
             entry["status"] = state
-        said = [problems.get(pool.name, ""), paths.text(told, "message") or _why(site, pool.name)]
+        # Never the last message: with the problem before it, it would grow by itself with every pass.
+        said = [problems.get(pool.name, ""), paths.text(seen, "message") or _why(site, pool.name)]
         if message := "; ".join(text for text in said if text):
             entry["message"] = message
         if zones := [z for z in paths.items(told, "zones") if isinstance(z, str)]:
