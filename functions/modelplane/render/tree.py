@@ -70,7 +70,8 @@ def _tree(
         if row in found:
             child = found[row]
             refused = report.refused.get(row, "") if report else ""
-            new = child not in reports and row not in settled
+            # What no composite of ours composed, as members of a collection, waits for nobody's next pass.
+            new = report is not None and child not in reports and row not in settled
             first, *rest = _tree(child, row, indent + branch, indent + deeper, done, children, reports)
             yield _unready(first, refused or "created") if refused or (new and first.ready) else first
             yield from rest
