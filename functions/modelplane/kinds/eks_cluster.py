@@ -49,6 +49,9 @@ def compose(inputs: Inputs) -> Plan:
     """Return the Plan of a cluster."""
     spec = specs.parse(EKSClusterSpec, inputs.spec, c.CLUSTER_READY)
     _refuse_other_region(inputs, spec)
+    if not spec.node_pools:
+        # Admission asks for one; a list that got lost on the way must not take every pool along.
+        raise InvalidSpecError(c.CLUSTER_READY, "spec.nodePools", "is empty; name at least one pool")
     site = Site.of(inputs, spec)
     release = _release(site)
     version, upgrading = _version(site)
