@@ -105,6 +105,8 @@ NOTES: list[tuple[str, str, dict[str, Any], str]] = [
     ("EFA over all zones as well", "EKS", {"fabric": {"type": "EFA"}}, "all zones of the cluster"),
     ("EFA in one zone is what it is for", "EKS", {"zones": ["a"], "fabric": {"type": "EFA"}}, ""),
     ("several zones without EFA are fine", "EKS", {"zones": ["a", "b"]}, ""),
+    ("more than it may have", "EKS", {"nodeCount": 9, "maxNodeCount": 4}, "starts with 4"),
+    ("fewer than it has at least is only a start", "EKS", {"minNodeCount": 2, "maxNodeCount": 4}, ""),
     ("InfiniBand does nothing on EKS", "EKS", {"fabric": {"type": "InfiniBand"}}, "InfiniBand not applied"),
     (
         "a reservation does nothing on hardware that exists",

@@ -82,12 +82,7 @@ def test_status_is_what_scheduler_endpoints_and_caches_read() -> None:
     assert status["components"] == [{"name": "grove", "version": "1", "state": "Ready"}]
     assert status["pools"] == [{"name": "gpu", "status": "ACTIVE"}]
     (pool,) = status["gpuPools"]
-    assert {k: pool[k] for k in ("name", "nodes", "zones")} == {
-        "name": "gpu",
-        "nodes": 4,
-        "zones": ["eu-north-1a"],
-    }
-    assert "readyNodes" not in pool, "placement would never let a pool grow past the nodes it has"
+    assert (pool["name"], pool["nodes"], pool["zones"]) == ("gpu", 4, ["eu-north-1a"])
     assert pool["devices"][0] == {**p.inference_class()["spec"]["devices"][0], "claim": "DRA"}
     assert p.condition(answer, c.REQUIREMENTS_MET)[:2] == (True, "ComponentsManaged")
 
@@ -247,10 +242,22 @@ def test_an_unready_child_says_why_in_the_condition() -> None:
     assert "no AWS here" in p.condition(answer, c.CLUSTER_READY)[2]
 
 
-def test_a_pool_that_cannot_grow_has_the_nodes_that_are_ready() -> None:
-    fixed = p.cluster(pools=[p.pool(nodeCount=4, minNodeCount=None, maxNodeCount=None)])
-    (pool,) = compose(fixed, observed=serving()).status["gpuPools"]
-    assert (pool["nodes"], pool["readyNodes"]) == (4, 2)
+@pytest.mark.parametrize(
+    ("low", "high", "ready", "told", "reason"),
+    [
+        (None, None, 2, 2, "a pool that cannot grow has the nodes that are ready"),
+        (1, 6, 0, None, "one that grows is placed on for its autoscaler to see"),
+        (0, 6, 1, None, "from one node on it sees what a node offers"),
+        (0, 6, 0, 0, "from none it does not: what is placed there would wait for ever"),
+    ],
+)
+def test_placement_is_told_the_ready_nodes_of_what_cannot_grow(
+    low: int | None, high: int | None, ready: int, told: int | None, reason: str
+) -> None:
+    found = p.cluster(pools=[p.pool(nodeCount=4, minNodeCount=low, maxNodeCount=high)])
+    nodes = {"nodePools": [{"name": "gpu", "status": "ACTIVE", "readyNodes": ready}]}
+    (pool,) = compose(found, observed=serving(**nodes)).status["gpuPools"]
+    assert pool.get("readyNodes") == told, reason
 
 
 def test_a_class_is_accepted_and_composes_nothing() -> None:
