@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## Render every example on its stack, pass by pass; YAML goes to out/
 	@for e in $(EXAMPLES); do \
 	  echo "=== $$e (simulated: no cloud, no cluster)"; \
-	  $(BIN)/modelplane render examples/$$e --recurse --out $(OUT)/$$e || exit 1; \
+	  $(BIN)/modelplane render examples/$$e --recurse --brief --out $(OUT)/$$e || exit 1; \
 	done
 
 test: $(STAMP) ## Unit, golden, property, contract and shell tests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -194,6 +195,19 @@ def test_out_holds_each_pass_the_tree_and_the_end_and_no_older_run() -> None:
     assert final == json.loads(run("gateway.yaml", "--recurse", "-o", "json").stdout)
 
 
+def test_a_brief_render_tells_the_story_and_shows_the_whole_in_numbers() -> None:
+    whole = run(EXISTING, "--recurse").stdout.splitlines()
+    brief = run(EXISTING, "--recurse", "--brief", "--out", "out").stdout.splitlines()
+    story, _, end = "\n".join(brief).partition("at rest after pass ")
+    rest = iter(whole)
+    assert all(line in rest for line in story.splitlines()), "lines of the whole, in its order"
+    assert not [line for line in story.splitlines() if line[0] in "├│└ "], "first lines only"
+    assert "InferenceCluster lab  [ready]" in story
+    assert re.search(r"^└─ replica-lab-0: ModelReplica .*  \[ready\] \(\d+ below\)$", end, re.MULTILINE)
+    assert not [line for line in end.splitlines() if line.startswith(("│", "   "))], "nothing deeper"
+    assert Path("out/tree.txt").read_text().splitlines() == whole, "which the folder has"
+
+
 def test_colour_is_left_out_where_nobody_sees_it() -> None:
     assert "\x1b" not in run("gateway.yaml").stdout
 
@@ -220,6 +234,21 @@ def test_a_full_disk_is_said() -> None:
         1,
         "render: cannot write standard output: no space left on device\n",
     )
+
+
+def test_an_interrupt_that_compiled_code_makes_another_error_of_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def swallowed(*_: object, **__: object) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise RuntimeError("ABORTED")
+
+    monkeypatch.setattr(run_module, "rendering", swallowed)
+    before = signal.getsignal(signal.SIGINT)
+    result = CliRunner().invoke(main, ["render", "gateway.yaml"])
+    assert (result.exit_code, result.stderr.strip()) == (1, "Aborted!")
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_interrupt_ends_quietly() -> None:

@@ -3,8 +3,12 @@
 import errno
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -30,22 +34,50 @@ _COMMANDS = {
 # Set to anything: a fault of ours ends in its traceback.
 _DEBUG = "MODELPLANE_DEBUG"
 _FAULT = 70
+# What click ends a command by, told by click itself.
+_CLICKS = (click.ClickException, click.exceptions.Exit, click.Abort)
+# Ends at a signal by itself, as its runtime has it.
+_SERVER = "serve"
+
+
+class _Interrupted:
+    """Whether the user pressed Ctrl-C: compiled code between us and the signal makes another error of it.
+
+    CEL's does (cel-expr-python 0.1.3: RuntimeError ABORTED, or an evaluation that is simply not true). The
+    second Ctrl-C ends the process at once.
+    """
+
+    def __init__(self) -> None:
+        self.yes = False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Listen; outside the main thread, where Python lets nobody, do nothing."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self._hear)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _hear(self, *_: object) -> None:
+        self.yes = True
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise KeyboardInterrupt
 
 
 class _Lazy(click.Group):
     def invoke(self, ctx: click.Context) -> object:
+        interrupted = _Interrupted()
         try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except OSError as error:
-            if error.errno == errno.EPIPE or _DEBUG in os.environ:
-                raise
-            place = f"{error.filename}: " if error.filename else ""
-            click.echo(f"modelplane: {place}{error.strerror or type(error).__name__}", err=True)
-            sys.exit(_FAULT)
+            with interrupted.heard():
+                return super().invoke(ctx)
         except Exception as error:
-            if _DEBUG in os.environ:
+            if interrupted.yes:
+                raise click.Abort from None
+            if isinstance(error, _CLICKS) or _DEBUG in os.environ or _nobody_reads(error):
                 raise
             click.echo(_fault(error), err=True)
             sys.exit(_FAULT)
@@ -56,6 +88,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name == _SERVER:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         module, attribute, _ = _COMMANDS[cmd_name]
         command = getattr(importlib.import_module(module), attribute)
         return command if isinstance(command, click.Command) else None
@@ -65,8 +99,15 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, _, text) in sorted(_COMMANDS.items())])
 
 
+def _nobody_reads(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
 def _fault(error: Exception) -> str:
     """Return one line without values: a manifest may hold what nobody should see in a log."""
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"modelplane: {place}{error.strerror or type(error).__name__}"
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
     return (

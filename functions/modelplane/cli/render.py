@@ -20,9 +20,18 @@ if TYPE_CHECKING:
     from modelplane.sim.play import Pass
 
 
+# How wide a tree draws a branch.
+_BRANCH = 3
+
+
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=FILES)
 @click.option("--recurse", is_flag=True, help="Play reconciles over the whole tree until nothing changes.")
+@click.option(
+    "--brief",
+    is_flag=True,
+    help="Show what nothing composed while it changes, and at the end what that composed.",
+)
 @click.option("--observed", multiple=True, type=FILES, help="Objects already composed (file or folder).")
 @click.option("--required", multiple=True, type=FILES, help="Objects composers may read (file or folder).")
 @click.option(
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
 def render(
     files: tuple[Path, ...],
     recurse: bool,
+    brief: bool,
     observed: tuple[Path, ...],
     required: tuple[Path, ...],
     output: str,
@@ -48,7 +58,7 @@ def render(
 
     try:
         work = rendering(files, observed, required, recurse=recurse)
-        failed = _play(work, output, out)
+        failed = _play(work, output, out, brief=brief)
     except collect.InputError as error:
         for fault in error.faults:
             click.echo(fault, err=True)
@@ -66,7 +76,7 @@ def render(
     sys.exit(1 if failed else 0)
 
 
-def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
+def _play(work: Rendering, output: str, out: Path | None, *, brief: bool) -> list[str]:
     from modelplane.render.dump import dump
     from modelplane.render.run import composed
 
@@ -77,12 +87,16 @@ def _play(work: Rendering, output: str, out: Path | None) -> list[str]:
         last = done
         trees = _by_root(lines)
         changed = {root: tree for root, tree in trees.items() if before.get(root) != tree}
-        if output == "tree" and changed:
-            _print(done, changed)
+        shown = _roots(trees, before) if brief else changed
+        if output == "tree" and shown:
+            _print(done, shown)
         if writer:
             writer.write(done, changed)
         before = trees
     assert last is not None
+    if output == "tree" and brief:
+        out_.say(f"at rest after pass {last.number}", out_.BOLD)
+        _print_roots(before)
     final = composed(last, work.world.children)
     if output == "yaml":
         click.echo(dump(final), nl=False)
@@ -114,6 +128,21 @@ def _print(done: Pass, trees: dict[str, list[Line]]) -> None:
     out_.say(f"pass {done.number}", out_.BOLD)
     for line in (line for tree in trees.values() for line in tree):
         out_.say(str(line), out_.READY[line.ready])
+
+
+def _roots(trees: dict[str, list[Line]], before: dict[str, list[Line]]) -> dict[str, list[Line]]:
+    """Return the first line of each tree, where it differs from the one before."""
+    return {root: tree[:1] for root, tree in trees.items() if before.get(root, [])[:1] != tree[:1]}
+
+
+def _print_roots(trees: dict[str, list[Line]]) -> None:
+    """Print what nothing composed and what that composed; what is deeper is a number."""
+    for tree in trees.values():
+        rows = [at for at, line in enumerate(tree) if len(line.guide) <= _BRANCH]
+        for at, following in zip(rows, [*rows[1:], len(tree)], strict=True):
+            deeper = following - at - 1
+            below = f" ({deeper} below)" if deeper else ""
+            out_.say(f"{tree[at]}{below}", out_.READY[tree[at].ready])
 
 
 class _Writer:
