@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from contract import test_eks_admission as eks
 from contract.test_admission import DEFAULTS, ROWS, Row, changed
 from contract.test_platform_admission import ADMITTED, REFUSED, VALID, Case, named, with_spec
 from contract.xrds import APIS, load
@@ -46,13 +47,13 @@ def test_a_model_document_is_judged_as_offline(client: Client, row: Row) -> None
         assert said == "", row.reason
 
 
-@pytest.mark.parametrize("case", [*REFUSED, *ADMITTED], ids=named)
+@pytest.mark.parametrize("case", [*REFUSED, *ADMITTED, *eks.REFUSED, *eks.ADMITTED], ids=named)
 def test_a_platform_document_is_judged_as_offline(client: Client, case: Case) -> None:
     said = refusal(client, document(case.kind, with_spec(case.kind, case.where, case.value)["spec"]))
     if "unknown field" in said:
         # Judging offline adds which field was meant; the API server only names the one it does not know.
         assert f'unknown field "spec.{case.where}"' in said, case.reason
-    elif case in REFUSED:
+    elif case in (*REFUSED, *eks.REFUSED):
         assert case.says in said, case.reason
         assert said, case.reason
     else:

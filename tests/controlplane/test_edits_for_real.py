@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from contract.test_admission import MD, changed
+from contract.test_eks_admission import CHANGES
 from contract.test_platform_admission import with_spec
 from controlplane.client import Client, RefusedError
 from controlplane.control_plane import ControlPlane
@@ -61,6 +62,17 @@ def test_an_edit_is_judged_by_what_was_there(
     said = edited(client, kind, path, old, new)
     assert bool(said) is bool(says), f"{reason}: {said}"
     assert says in said, reason
+
+
+@pytest.mark.parametrize(
+    ("field", "old", "new", "said", "reason"), CHANGES, ids=lambda value: str(value)[:30]
+)
+def test_an_edit_of_a_cluster_on_eks_is_judged_as_offline(
+    client: Client, field: str, old: Any, new: Any, said: str, reason: str
+) -> None:
+    found = edited(client, "inferenceclusters", f"cluster.eks.{field}", old, new)
+    assert said in found, reason
+    assert bool(found) is bool(said), f"{reason}: {found}"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
+import fleets
 from builders import teardown
 from modelplane import contracts as c
 from modelplane.core import Manifest, paths
-from modelplane.sim import aws_deletion
+from modelplane.sim import aws_deletion, prerequisites
 from modelplane.sim.world import Cascade, World
 
 FOLDERS = ("dynamo-l4", "eks-efa")
@@ -29,6 +30,18 @@ def test_a_cluster_leaves_nothing_behind_in_any_order(folder: str, cascade: Casc
         passes = teardown.take_down(world, cascade, seed)
         assert teardown.rest(world) == [], f"seed {seed} hangs after {passes} passes: {world.waiting}"
         assert world.leaks == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("cascade", CASCADES)
+def test_a_cluster_that_is_still_coming_up_leaves_nothing_behind_either(cascade: Cascade) -> None:
+    world = World.of([*prerequisites.objects(), *fleets.documents("eks-efa")])
+    for number in range(1, 40):
+        teardown.step(world)
+        if number % 3 == 0 or SEEDS > 25:
+            half = copy.deepcopy(world)
+            passes = teardown.take_down(half, cascade, number)
+            assert teardown.rest(half) == [], f"pass {number} hangs after {passes} passes: {half.waiting}"
+            assert half.leaks == [], f"pass {number}"
 
 
 def _without_usages(world: World) -> None:
