@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from modelplane.cli.facts import facts
-from modelplane.facts import aws
+from modelplane.facts import aws, describe
 
 TYPES = aws.instance_types()
 
@@ -99,8 +99,9 @@ def test_a_described_type_becomes_an_entry_the_table_can_read(tmp_path: Path) ->
 LAYOUTS = [
     ("none", 0, 1, None, 0),
     ("all cards", 16, 16, list(range(16)), 0),
-    ("all but the first, as p6-b300 has it", 16, 17, list(range(1, 17)), 0),
-    ("AWS does not say which, as for p6e", 4, 17, None, 1),
+    ("AWS does not say which of them, as for p6-b300", 16, 17, None, 1),
+    ("nor for p6e", 4, 17, None, 1),
+    ("the first of two or the second", 1, 2, None, 1),
 ]
 
 
@@ -127,8 +128,15 @@ def test_what_is_no_description_is_refused_with_the_reason(
     tmp_path: Path, reason: str, body: object, said: str
 ) -> None:
     code, _, err = run(tmp_path, body)
-    assert code == 1, reason
+    assert code == 3, reason
     assert said in err
+
+
+def test_an_entry_reads_back_as_the_type_it_describes() -> None:
+    """The table's own reader, over a description with all that AWS says of a p5.48xlarge."""
+    body = described("p5.48xlarge", efa=32, cards=32, InstanceStorageInfo={"TotalSizeInGB": 30400})
+    made = describe.convert({"InstanceTypes": [body]}).entries["p5.48xlarge"]
+    assert aws.instance("p5.48xlarge", made) == TYPES["p5.48xlarge"]
 
 
 def test_a_type_that_is_known_already_is_named(tmp_path: Path) -> None:

@@ -49,9 +49,7 @@ class Region:
 @cache
 def instance_types() -> Mapping[str, InstanceType]:
     """Return every GPU instance type that is known, by name."""
-    return {
-        name: _instance(name, body) for name, body in _load("aws_instances.yaml")["instanceTypes"].items()
-    }
+    return {name: instance(name, body) for name, body in _load("aws_instances.yaml")["instanceTypes"].items()}
 
 
 @cache
@@ -87,7 +85,8 @@ def eks_registry(region: str) -> str:
     return _registries().get(region, "")
 
 
-def _instance(name: str, body: Mapping[str, Any]) -> InstanceType:
+def instance(name: str, body: Mapping[str, Any]) -> InstanceType:
+    """Return a type from its entry in the table; what the entry leaves out the type has not."""
     return InstanceType(
         name=name,
         gpus=int(body["gpu"]["count"]),

@@ -77,22 +77,15 @@ def _entry(name: str, body: Mapping[str, Any], gpu: Mapping[str, Any], unsaid: l
     entry = _told(told)
     interfaces = _part(net, "EfaInfo").get("MaximumEfaInterfaces") if net.get("EfaSupported") is True else 0
     if interfaces:
-        on = _cards(int(interfaces), count)
-        if on:
-            entry["efa"] = {"cards": on}
+        if interfaces == count:
+            entry["efa"] = {"cards": list(range(count))}
         else:
+            # Fewer than cards: on p6-b300 it is the first that has none, on p6e-gb200 every even one.
             unsaid.append(
                 f"{name}: {interfaces} EFA interfaces on {count} network cards, and AWS does not say which:"
                 " add efa.cards by hand from the EC2 User Guide, efa-acc-inst-types"
             )
     return entry
-
-
-def _cards(interfaces: int, cards: int) -> list[int]:
-    """Return the cards with EFA where the numbers leave no doubt: all, or all but the first."""
-    if interfaces == cards:
-        return list(range(cards))
-    return list(range(1, cards)) if interfaces == cards - 1 else []
 
 
 def _bandwidth(text: object) -> float | int | None:
