@@ -256,10 +256,8 @@ NODES_READY: Final = "NodesReady"
 # Reasons every kind shares; a kind's own reasons stand beside its composer.
 REASON_UNDETERMINED: Final = "Undetermined"
 REASON_INVALID_SPEC: Final = "InvalidSpec"
-REASON_INPUT_UNREADABLE: Final = "InputUnreadable"
 # Admitted by the API, not composed by this release.
 REASON_SOURCE_NOT_SUPPORTED: Final = "SourceNotSupported"
-REASON_NOT_COMPOSED_HERE: Final = "NotComposedHere"
 
 # --- The pipeline ------------------------------------------------------------------------------
 # Input of a step in a platform's own Composition (docs/platform-reuse): which kind's composer to run.

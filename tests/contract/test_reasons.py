@@ -65,6 +65,14 @@ def test_the_page_has_no_reason_that_is_gone() -> None:
     assert set(listed()) - reasons() == set()
 
 
+def test_every_reason_that_kinds_share_is_one_that_a_kind_gives() -> None:
+    contracts = fleets.ROOT / "functions/modelplane/contracts.py"
+    code = "".join(p.read_text(encoding="utf-8") for p in contracts.parent.rglob("*.py") if p != contracts)
+    shared = [name for name, _ in constants(contracts) if name.startswith("REASON_")]
+    assert shared
+    assert [name for name in shared if f"c.{name}" not in code] == []
+
+
 def test_what_reads_not_true_says_what_to_do() -> None:
     text = PAGE.read_text(encoding="utf-8").split("## All is well")[0]
     rows = [line.strip("|").split("|") for line in text.splitlines() if ROW.match(line)]

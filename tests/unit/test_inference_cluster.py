@@ -236,7 +236,7 @@ def test_an_unready_child_says_why_in_the_condition() -> None:
     first = compose(p.cluster()).resources[CLOUD].manifest
     child = p.reported(first, ready=False)
     child["status"]["conditions"].append(
-        {"type": c.CLUSTER_READY, "status": "False", "reason": "NotComposedHere", "message": "no AWS here"}
+        {"type": c.CLUSTER_READY, "status": "False", "reason": "Provisioning", "message": "no AWS here"}
     )
     answer = compose(p.cluster(), observed={CLOUD: child})
     assert "no AWS here" in p.condition(answer, c.CLUSTER_READY)[2]
