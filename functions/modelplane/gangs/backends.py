@@ -14,6 +14,9 @@ from modelplane.gangs.workload import Backend, Workload
 _SINGLE = DeploymentBackend()
 _GANG: Mapping[str, Backend] = {c.STANDARD: LeaderWorkerSetBackend(), c.DYNAMO: PodCliqueSetBackend()}
 
+# Per kind: the field paths whose change makes new pods.
+POD_FIELDS: Mapping[str, str] = {b.kind: b.pod_fields for b in (_SINGLE, *_GANG.values())}
+
 
 def workloads(site: Site, spec: ModelReplicaSpec, proxies: Mapping[str, Manifest]) -> list[Workload]:
     """Return the objects that run the replica's engines.

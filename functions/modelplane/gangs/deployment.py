@@ -25,6 +25,7 @@ class DeploymentBackend:
 
     kind = "Deployment"
     ready_when = READY_WHEN
+    pod_fields = r"spec\.template\.(?!metadata\.annotations\[\"kubectl)"
 
     def workload(
         self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]

@@ -28,6 +28,7 @@ class LeaderWorkerSetBackend:
 
     kind = "LeaderWorkerSet"
     ready_when = READY_WHEN
+    pod_fields = r"spec\.leaderWorkerTemplate\.(leader|worker)Template\."
 
     def workload(
         self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]

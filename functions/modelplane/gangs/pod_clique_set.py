@@ -55,6 +55,7 @@ class PodCliqueSetBackend:
 
     kind = "PodCliqueSet"
     ready_when = builders.GANGS_AVAILABLE
+    pod_fields = r"spec\.template\.cliques.*\.spec\.podSpec\."
 
     def workload(
         self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]

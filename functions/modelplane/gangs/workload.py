@@ -35,10 +35,17 @@ class Workload:
 
 
 class Backend(Protocol):
-    """A controller on the serving cluster that engines can be handed to."""
+    """A controller on the serving cluster that engines can be handed to.
+
+    Attributes:
+        kind: of the object.
+        ready_when: CEL over the remote object that is true once every copy serves.
+        pod_fields: regular expression of the field paths whose change makes new pods, from the path's start.
+    """
 
     kind: str
     ready_when: str
+    pod_fields: str
 
     def workload(self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]) -> Workload:
         """Return the object that runs the engines; `proxies` holds the one before an engine, by its name."""

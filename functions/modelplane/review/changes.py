@@ -11,6 +11,7 @@ from typing import Any
 
 from modelplane import names
 from modelplane.core import Manifest, paths
+from modelplane.gangs.backends import POD_FIELDS
 from modelplane.review.fleet import CLUSTER, cluster_of, shown
 from modelplane.sim.world import Ref, ref
 
@@ -23,12 +24,6 @@ _SECRET_FIELDS = re.compile(r"^(data|stringData)\b")
 _SECRET_NAMES = re.compile(
     r"token|secret|password|passwd|credential|api[-_]?key|private[-_]?key", re.IGNORECASE
 )
-# Below these a change of a workload makes new pods.
-_POD_TEMPLATES = {
-    "Deployment": re.compile(r"^spec\.template\.(?!metadata\.annotations\[\"kubectl)"),
-    "LeaderWorkerSet": re.compile(r"^spec\.leaderWorkerTemplate\.(leader|worker)Template\."),
-    "PodCliqueSet": re.compile(r"^spec\.template\.cliques.*\.spec\.podSpec\."),
-}
 
 # By owner and key: what was composed; a root has no owner and its own identity for a key.
 State = Mapping[tuple[str, str], Manifest]
@@ -140,8 +135,8 @@ def name(obj: Mapping[str, Any]) -> str:
 
 
 def _effect(after: Manifest, fields: Sequence[Field]) -> str:
-    pattern = _POD_TEMPLATES.get(paths.text(carried(after), "kind"))
-    if pattern and any(pattern.match(f.path) for f in fields):
+    pattern = POD_FIELDS.get(paths.text(carried(after), "kind"))
+    if pattern and any(re.match(pattern, f.path) for f in fields):
         return RESTARTS
     return ""
 

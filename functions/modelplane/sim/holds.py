@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from modelplane import contracts as c
 from modelplane.core import Manifest, paths
 
-# A finished pod mounts nothing any more, and a Job that stands has finished or is deleted with its pods.
-_RUNS_PODS = {"Deployment", "LeaderWorkerSet", "PodCliqueSet"}
+# A finished pod mounts nothing any more, and a Job that stands has finished or is deleted with its pods. All
+# else that names a claim runs pods for good.
+_ENDS = "Job"
 
 
 def mounted(claim: Manifest, others: Sequence[Manifest]) -> str:
     """Say which workload's pods mount a claim (finalizer kubernetes.io/pvc-protection)."""
     for other in others:
-        same = paths.namespace(other) == paths.namespace(claim) and other.get("kind") in _RUNS_PODS
+        same = paths.namespace(other) == paths.namespace(claim) and other.get("kind") != _ENDS
         if same and paths.name(claim) in _claims(other):
             return f"pods of {other['kind']} {paths.name(other)} mount it (kubernetes.io/pvc-protection)"
     return ""
