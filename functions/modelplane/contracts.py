@@ -161,6 +161,7 @@ SYSTEM_ROLE: Final = "System"
 GPU_ROLE: Final = "GPU"
 # ReadWriteMany volumes of a cluster on EKS, as v0.4 named their class.
 EFS_STORAGE_CLASS: Final = "modelplane-rwx-efs"
+EBS_STORAGE_CLASS: Final = "modelplane-ebs-gp3"
 ENGINE_CONTAINER: Final = "engine"
 # The proxy before a decode engine; no container of a member may take its name.
 PROXY_CONTAINER: Final = "pd-sidecar"

@@ -115,7 +115,12 @@ def test_only_what_may_not_be_deleted_goes_with_its_parent() -> None:
         for obj in world.objects.values()
         if _of_eks_cluster(obj) and not aws_deletion.may_delete(obj) and obj["kind"] in ("Object", "Release")
     ]
-    assert sorted(free) == ["release-cluster-autoscaler", "release-efa-dra-driver", "storage-class-rwx-efs"]
+    assert sorted(free) == [
+        "release-cluster-autoscaler",
+        "release-efa-dra-driver",
+        "storage-class-ebs",
+        "storage-class-rwx-efs",
+    ]
 
 
 def _of_eks_cluster(obj: Manifest) -> bool:

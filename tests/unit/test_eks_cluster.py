@@ -239,11 +239,15 @@ def test_an_add_on_has_a_role_where_it_calls_aws_and_its_version_is_eks_s_own(
     assert asked["tags"]["team"] == "ml"
 
 
-def test_volumes_are_made_by_a_default_class_and_bear_the_users_tags() -> None:
+def test_volumes_are_made_by_an_encrypted_default_class_and_bear_the_users_tags() -> None:
     _, answer = at_rest(tags={"team": "ml"})
     values = json.loads(eks.parameters(answer, "addon-aws-ebs-csi-driver")["configurationValues"])
-    assert values["defaultStorageClass"] == {"enabled": True}
+    # The driver's own class has no parameters, and two defaults are one too many.
+    assert values.keys() == {"controller"}
     assert values["controller"]["extraVolumeTags"]["team"] == "ml"
+    made = answer.resources["storage-class-ebs"].manifest["spec"]["forProvider"]["manifest"]
+    assert made["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}
+    assert made["parameters"] == {"encrypted": "true", "type": "gp3"}
 
 
 def test_pods_in_the_second_range_are_told_to_the_cni() -> None:

@@ -88,8 +88,7 @@ def _values(site: Site, addon: Addon) -> Manifest | None:
         return _cni(site)
     if addon.role == iam.EBS_ROLE:
         tags = {**site.spec.tags, c.CLUSTER_LABEL: site.aws.cluster}
-        # EKS ships no default class since 1.30 (EKS User Guide, kubernetes-versions).
-        return {"defaultStorageClass": {"enabled": True}, "controller": {"extraVolumeTags": tags}}
+        return {"controller": {"extraVolumeTags": tags}}
     return {}
 
 

@@ -31,6 +31,7 @@ _IMAGES = {
     "cluster-autoscaler": "registry.k8s.io/autoscaling/cluster-autoscaler",
     "aws-dranet": "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-dranet",
 }
+DEFAULT_CLASS = "storage-class-ebs"
 _NAMESPACE = "kube-system"
 _ACCOUNT = "cluster-autoscaler"
 
@@ -47,6 +48,7 @@ def resources(site: Site, release: Release, system_pool: str, *, efa: bool) -> I
         manifest = provider_config(api, "ProviderConfig", config_name(site), kubeconfig, None, None)
         yield Desired(key, manifest, Ready.exists(), after=(CLUSTER_AUTH,))
     yield _storage_class(site)
+    yield _default_class(site)
     yield _autoscaler_identity(site)
     yield _autoscaler(site, release.pin("cluster-autoscaler"), system_pool)
     yield slices(site)
@@ -73,6 +75,29 @@ def _storage_class(site: Site) -> Desired | Waiting:
     }
     made = _target(site).object(site.aws.name(STORAGE_CLASS), manifest, policies=WITHOUT_DELETE)
     return Desired(STORAGE_CLASS, made, after=(KUBERNETES_CONFIG, AFTER_NODES[2].key))
+
+
+def _default_class(site: Site) -> Desired:
+    """Return the default class, for volumes of one node.
+
+    EKS ships none since 1.30 (EKS User Guide, kubernetes-versions), and the driver's own can have no
+    parameters: without encryption by default in the account its volumes are in plain text.
+    """
+    manifest: Manifest = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": c.EBS_STORAGE_CLASS,
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "ebs.csi.aws.com",
+        "parameters": {"encrypted": "true", "type": "gp3"},
+        "allowVolumeExpansion": True,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    made = _target(site).object(site.aws.name(DEFAULT_CLASS), manifest, policies=WITHOUT_DELETE)
+    return Desired(DEFAULT_CLASS, made, after=(KUBERNETES_CONFIG, AFTER_NODES[1].key))
 
 
 def _autoscaler_identity(site: Site) -> Desired:
