@@ -57,6 +57,8 @@ class Cloud:
         provision: how it is made; None where the cluster exists.
         secrets: how an existing cluster is reached; none where the composite's status tells.
         storage_class: for ReadWriteMany volumes of an existing cluster; empty where the status tells.
+        lifeline: API and kind of what may carry the mark of a leaf that the stack needs to be taken down; all
+            else of the cloud outlives it in turn. None where there is none.
         provided: whether the stack's components are somebody else's; None where they are always ours.
     """
 
@@ -65,5 +67,6 @@ class Cloud:
     notes: Callable[[NodePool], Sequence[str]]
     provision: Provision | None = None
     secrets: Callable[[InferenceClusterSpec], Sequence[Secret]] = lambda _: ()
+    lifeline: tuple[str, str] | None = None
     storage_class: Callable[[InferenceClusterSpec], str] = lambda _: ""
     provided: Callable[[InferenceClusterSpec], str | None] = lambda _: None

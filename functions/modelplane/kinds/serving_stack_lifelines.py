@@ -6,23 +6,23 @@ the kubeconfig, and the stack holds it by its provider configs. Those go last of
 Release holds its config.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from modelplane import contracts as c
 from modelplane import names
+from modelplane.clouds.registry import CLOUDS
 from modelplane.core import Desired, Inputs, Manifest, Ready, Requirement, keep, paths, usages
 from modelplane.kinds import looks
 
 LOOKUP = "lifelines"
 _KEY = "lifeline-"
 _USAGES = f"usage-{_KEY}"
-# What may carry the mark, by cloud: all else of that cloud outlives it in turn.
-_KINDS: Mapping[str, tuple[str, str]] = {c.EKS: (c.EKS_API, "ClusterAuth")}
 
 
 def requirements(composite: Manifest) -> list[Requirement]:
     """Return the lookup of the cluster's lifelines; none on a cloud that has none."""
-    kind = _KINDS.get(paths.text(composite, "spec", "cloud"))
+    cloud = CLOUDS.get(paths.text(composite, "spec", "cloud"))
+    kind = cloud.lifeline if cloud else None
     space = paths.namespace(composite)
     if kind is None or not space:
         return []

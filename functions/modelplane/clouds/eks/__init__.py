@@ -8,6 +8,8 @@ EKS = Cloud(
     source=c.EKS,
     block="eks",
     notes=request.notes,
+    # Writes the kubeconfig, and goes before the cluster, its access and its network.
+    lifeline=(c.EKS_API, "ClusterAuth"),
     provision=Provision(
         kind=c.EKS_CLUSTER,
         key="eks-cluster",
