@@ -55,6 +55,14 @@ REFUSED = [
     Case("inferenceclusters", "cluster.eks.kubernetesVersion", "1.33", "no stable DRA", "from 1.34 on"),
     Case("inferenceclusters", "cluster.eks.kubernetesVersion", "1.36.1", "no minor version", "from 1.34 on"),
     Case("inferenceclusters", "cluster.eks.access", {"publicCidrs": ["0.0.0.0"]}, "no range", "publicCidrs"),
+    Case("inferenceclusters", ZONES, {"cidr": "10.0.256.0/16"}, "no address", "cidr"),
+    Case(
+        "inferenceclusters",
+        "cluster.eks.access",
+        {"publicCidrs": ["999.0.0.0/8"]},
+        "no address",
+        "publicCidrs",
+    ),
     Case("inferenceclusters", "cluster.eks.access", {"adminPrincipals": ["me"]}, "no ARN", "adminPrincipals"),
     Case(
         "inferenceclusters",

@@ -230,6 +230,20 @@ def test_a_v04_cluster_comes_up_unchanged(spec: Manifest, reason: str) -> None:
     assert eks.parameters(again(world), "cluster")["vpcConfig"]["publicAccessCidrs"] == ["0.0.0.0/0"]
 
 
+# EC2, EKS and IAM: their API references. A name that is cut off could be another's.
+LIMITS = {"Cluster": 100, "NodeGroup": 63, "Role": 64, "LaunchTemplate": 128, "PlacementGroup": 255}
+
+
+def test_names_stay_within_what_aws_takes_and_apart() -> None:
+    pools = [eks.pool(name, fabric="EFA") for name in ("p" * 40, "p" * 39 + "q")]
+    world = eks.at_rest(eks.cluster(*pools, name="c" * 63))
+    for kind, limit in LIMITS.items():
+        names = [r.name for r in world.objects if r.kind == kind]
+        assert names
+        assert max(map(len, names)) <= limit, kind
+    assert len([r for r in world.objects if r.kind == "NodeGroup"]) == 6
+
+
 def test_no_composite_of_the_largest_cluster_has_a_hundred_resources() -> None:
     """Six zones, eight EFA pools in all of them, twelve principals, pods in a second range."""
     zones = [f"us-gov-west-1{x}" for x in "abcdef"]

@@ -12,9 +12,12 @@ from typing import Any
 from modelplane.api.inference_cluster import NodePool
 from modelplane.clouds.cloud import Cloud, Provision
 from modelplane.core import Inputs, Manifest, Requirement, paths
+from modelplane.kinds import cluster_teams
 
 WAITING_FOR_CLASSES = "WaitingForClasses"
 INVALID_NODE_POOL = "InvalidNodePool"
+# Pools that a cloud's composite admits.
+_MOST = 8
 
 _DEVICE_TEXTS = ("name", "claim", "driver", "deviceClassName")
 _ATTRIBUTE_TYPES = {"string": str, "version": str, "bool": bool, "int": int}
@@ -28,12 +31,14 @@ class Pools:
         made: the pools to ask the cloud for.
         lost: names of pools that run and whose recipe is nowhere: the request must stay as it is.
         problems: what is wrong, by pool name.
+        leaving: names of pools that are out of the spec and still asked for, since replicas stand there.
         reason: of the condition; empty where nothing is wrong.
         devices: of one node, by pool name.
     """
 
     made: Sequence[Manifest] = ()
     lost: Sequence[str] = ()
+    leaving: Sequence[str] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     devices: Mapping[str, list[Manifest]] = field(default_factory=dict)
@@ -85,7 +90,29 @@ def resolve(inputs: Inputs, cloud: Cloud, pools: Sequence[NodePool]) -> Pools:
         elif _runs(inputs, cloud.provision, pool.name):
             lost.append(pool.name)
     reason = (WAITING_FOR_CLASSES if missing else INVALID_NODE_POOL) if problems else ""
-    return Pools(made, lost, problems, reason, devices)
+    leaving = _leaving(inputs, cloud, {pool.name for pool in pools})[: max(0, _MOST - len(made))]
+    made += [copy.deepcopy(dict(pool)) for pool in leaving]
+    return Pools(made, lost, [str(pool["name"]) for pool in leaving], problems, reason, devices)
+
+
+def _leaving(inputs: Inputs, cloud: Cloud, asked: set[str]) -> list[Mapping[str, Any]]:
+    """Return what was asked of the cloud for pools that are out of the spec and that replicas stand on.
+
+    A replica serves until its replacement does, elsewhere; without its nodes it would not. The first look
+    that finds no replica at all may be a lookup gone wrong: the guard, which goes at the second, tells.
+    """
+    if cloud.provision is None:
+        return []
+    replicas = inputs.all(cluster_teams.REPLICAS)
+    used = {
+        paths.text(member, "nodePoolName")
+        for replica in replicas
+        for engine in paths.mappings(replica, "spec", "engines")
+        for member in paths.mappings(engine, "members")
+    }
+    doubt = not replicas and cluster_teams.GUARD in inputs.observed
+    standing = paths.mappings(inputs.observed.get(cloud.provision.key), "spec", "nodePools")
+    return [p for p in standing if (name := p.get("name")) not in asked and (doubt or name in used)]
 
 
 def _unfit(pool: NodePool, provision: Provision) -> str:
@@ -155,7 +182,8 @@ def pool_states(inputs: Inputs, cloud: Cloud, pools: Sequence[NodePool], found: 
         if message := "; ".join(text for text in said if text):
             entry["message"] = message
         listed.append(entry)
-    return listed
+    still = "not in the spec any more; it stays until its replicas have left"
+    return [*listed, *({"name": name, "message": still} for name in found.leaving)]
 
 
 def _reported(inputs: Inputs, cloud: Cloud, name: str) -> Mapping[str, Any]:
