@@ -16,6 +16,7 @@ from modelplane.review.changes import (
     CHANGED,
     CONTROL_PLANE,
     HIDDEN,
+    LEFT,
     RECREATED,
     REMOVED,
     RESTARTS,
@@ -49,6 +50,13 @@ def test_a_new_image_restarts_pods_on_its_cluster(tmp_path: Path) -> None:
     (field,) = next(x for x in found if x.effect).fields
     assert field.path == 'spec.template.spec.containers["engine"].image'
     assert (field.old, field.new) == ("vllm/vllm-openai:v0.23.0", "vllm/vllm-openai:v0.24.0")
+
+
+def test_what_no_deletion_reaches_is_said_to_stay(tmp_path: Path) -> None:
+    found = compared(tmp_path, *BASE[:2])
+    gone = {kind: effect for _, change, kind, effect in told(found) if change == REMOVED}
+    assert gone["Namespace"] == LEFT, "a team's own Secrets may be in it"
+    assert gone["Deployment"] == gone["ModelReplica"] == ""
 
 
 def test_what_is_immutable_is_marked_as_made_anew(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,14 +60,17 @@ def validate(
 
 
 def _print(findings: list[Finding], counts: Counter[str], number: int) -> None:
-    for finding in findings:
-        if finding.file:
-            out.say(_place(finding), out.STYLES[finding.severity])
-            out.say(f"  {finding.reason}")
-        else:
-            out.say(f"{_place(finding)}: {finding.reason}", out.STYLES[finding.severity])
-        if finding.step:
-            out.say(f"  -> {finding.step}")
+    for key, group in groupby(findings, key=lambda x: (x.file, x.line, x.severity, x.reason, x.step)):
+        # One line of YAML may stand in several places of an object, by an alias.
+        finding, *same = group
+        file, _, severity, reason, step = key
+        also = "".join(f" and {x.field}" for x in same if x.field)
+        said = f": {reason}" if not file else ""
+        out.say(f"{_place(finding)}{also}{said}", out.STYLES[severity])
+        if file:
+            out.say(f"  {reason}")
+        if step:
+            out.say(f"  -> {step}")
     if findings:
         click.echo()
     notes = f", {_some(counts['note'], 'note')}" if counts["note"] else ""

@@ -18,6 +18,8 @@ from modelplane.sim.world import Ref, ref
 ADDED, REMOVED, CHANGED, RECREATED = "added", "removed", "changed", "recreated"
 CONTROL_PLANE = "control plane"
 RESTARTS = "restarts pods"
+# A team's namespace, a CRD: its Object goes, and may not delete (docs/adr/0003-team-namespaces.md).
+LEFT = "left on the cluster"
 HIDDEN = "(not shown)"
 _LONG = 100
 _SECRET_FIELDS = re.compile(r"^(data|stringData)\b")
@@ -105,7 +107,7 @@ def _change(before: Manifest | None, after: Manifest | None, places: Mapping[str
     if before is None:
         return Change(where, ADDED, what)
     if after is None:
-        return Change(where, REMOVED, what)
+        return Change(where, REMOVED, what, "", "" if _deletes(before) else LEFT)
     fields = tuple(differences(before, after))
     if not fields:
         return None
@@ -113,6 +115,12 @@ def _change(before: Manifest | None, after: Manifest | None, places: Mapping[str
     if _identity(before) != _identity(after):
         return Change(where, RECREATED, what, was if was != what else "", "", fields)
     return Change(where, CHANGED, what, "", _effect(after, fields), fields)
+
+
+def _deletes(obj: Manifest) -> bool:
+    """Tell whether what the object stands for goes with it."""
+    policies = paths.items(obj, "spec", "managementPolicies")
+    return not policies or not {"*", "Delete"}.isdisjoint(policies)
 
 
 def _identity(obj: Manifest) -> tuple[Ref, Ref]:
