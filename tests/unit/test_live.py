@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,9 +40,17 @@ def run(*args: object) -> Result:
 @contextmanager
 def answering(status: int, body: str) -> Iterator[str]:
     """Serve one answer to everything on loopback."""
+    with serving(lambda _: (status, body)) as address:
+        yield address
+
+
+@contextmanager
+def serving(answer: Callable[[str], tuple[int, str]]) -> Iterator[str]:
+    """Serve on loopback what the function answers to a path."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            status, body = answer(self.path)
             self.send_response(status)
             self.end_headers()
             self.wfile.write(body.encode())
@@ -110,3 +121,31 @@ def test_an_empty_control_plane_says_that_it_is_empty(tmp_path: Path) -> None:
         found = run("status", "--kubeconfig", kubeconfig(tmp_path, server))
     assert found.exit_code == 0
     assert found.stdout == "nothing of Modelplane is there yet\n"
+
+
+def test_a_watch_outlives_a_control_plane_that_restarts_and_ends_at_ctrl_c(tmp_path: Path) -> None:
+    now: dict[str, tuple[int, list[dict[str, Any]]]] = {"is": (200, [])}
+
+    def answer(path: str) -> tuple[int, str]:
+        status, items = now["is"]
+        return status, json.dumps({"items": items if "inferenceclasses" in path else []})
+
+    with serving(answer) as server:
+        given = ["--kubeconfig", str(kubeconfig(tmp_path, server)), "--interval", "0.5"]
+        with subprocess.Popen(
+            [sys.executable, "-m", "modelplane", "status", "--watch", *given],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as watch:
+            assert watch.stdout is not None
+            assert watch.stderr is not None
+            assert watch.stdout.readline() == "nothing of Modelplane is there yet\n"
+            now["is"] = (500, [])
+            assert "answers 500" in watch.stderr.readline()
+            now["is"] = (200, [{"metadata": {"name": "small"}, "spec": {}}])
+            assert watch.stdout.readline() == "---\n"
+            assert watch.stdout.readline().startswith("InferenceClass small  [not ready]")
+            watch.send_signal(signal.SIGINT)
+            assert watch.wait(timeout=30) == 0
+            assert "Traceback" not in watch.stderr.read()
