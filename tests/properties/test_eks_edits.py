@@ -58,7 +58,16 @@ VALUES: dict[str, list[Any]] = {
 OF_CLUSTER: dict[str, list[Any]] = {
     "region": ["eu-west-1", "", GONE],
     "kubernetesVersion": ["1.35", "1.37", "2", "latest", GONE],
-    "network": [{**NETWORK, "nat": "Single"}, {"zones": ["us-west-2a"]}, {"cidr": "10.9.0.0/16"}, "x", GONE],
+    "network": [
+        {**NETWORK, "secondaryCidr": "100.64.0.0/16", "podsInSecondary": True},
+        {"zones": ZONES[:2]},
+        {"existing": {"vpcId": "vpc-0a", "privateSubnetIds": ["subnet-0a", "subnet-0b"]}},
+        {**NETWORK, "nat": "Single"},
+        {"zones": ["us-west-2a"]},
+        {"cidr": "10.9.0.0/16"},
+        "x",
+        GONE,
+    ],
     "access": [{"publicCidrs": []}, {"adminPrincipals": ["arn:aws:iam::111122223333:role/a"]}, 7],
     "encryption": [{"kmsKey": "None"}, {"kmsKey": 3}],
     "tags": [{"team": "ml"}, ["x"]],

@@ -233,6 +233,26 @@ def test_an_existing_vpc_is_only_looked_at() -> None:
         assert composed.manifest["spec"]["forProvider"] == {"region": eks.REGION}
 
 
+def test_a_cluster_never_moves_to_another_vpc() -> None:
+    own, theirs = at_rest(zones=NAMES[:2]), at_rest(existing=OURS)
+    for found, wanted in ((own, {"existing": OURS}), (theirs, {"zones": NAMES[:2]})):
+        answer = ask(found, **wanted)
+        assert answer.resources.keys() == found.keys()
+        assert "cannot move; restore it" in eks.condition(answer, c.NETWORK_READY)[2]
+
+
+def test_a_zone_that_is_named_no_more_keeps_its_subnets_and_routes() -> None:
+    found = at_rest(zones=NAMES[:3])
+    assert ask(found, zones=NAMES[:2]).resources.keys() == found.keys()
+
+
+def test_pods_keep_the_second_range_and_its_routes_when_later_ones_get_the_first() -> None:
+    second = {"secondaryCidr": "100.64.0.0/16", "zones": NAMES[:2]}
+    found = at_rest(**second, podsInSecondary=True)
+    assert ask(found, **second).resources.keys() == found.keys()
+    assert ask(found, zones=NAMES[:2]).resources.keys() == found.keys()
+
+
 EXISTING = [
     ("look-private-subnet-0a", {"vpcId": "vpc-0f"}, "subnet-0a is in vpc-0f, not in vpc-0a1b"),
     ("vpc", {"enableDnsHostnames": False}, "vpc-0a1b has enableDnsHostnames off"),

@@ -60,6 +60,7 @@ def compose(inputs: Inputs) -> Plan:
         spec.tags,
     )
     existing = spec.network.existing
+    _refuse_other_vpc(inputs, existing is not None)
     if existing is not None:
         found = network.looks(aws, existing.vpc_id, existing.private_subnet_ids, existing.public_subnet_ids)
         return _plan(inputs, found, 0, network_status.existing_fault(inputs, spec))
@@ -67,6 +68,19 @@ def compose(inputs: Inputs) -> Plan:
     layout = _layout(inputs, aws, spec, chosen)
     fault = network_status.same_zone(inputs) or network_status.refused_zone(inputs, chosen.zones)
     return _plan(inputs, layout.resources(), chosen.pending, fault, _in_use(inputs, layout))
+
+
+def _refuse_other_vpc(inputs: Inputs, looks: bool) -> None:
+    """Hold where a network of ours is to become somebody else's, or the reverse: nodes stand in the one."""
+    ours = any(key.startswith((_PRIVATE_KEY, "route-")) for key in inputs.observed)
+    theirs = any(key.startswith(network.look_key(network.PRIVATE, "")) for key in inputs.observed)
+    if ours if looks else theirs:
+        raise InvalidSpecError(
+            c.NETWORK_READY,
+            "spec.network.existing",
+            "the cluster stands in another VPC and cannot move; restore it, or delete the cluster and create"
+            " another",
+        )
 
 
 def _plan(
@@ -84,12 +98,7 @@ def _plan(
     else:
         failed = report.first_failure(inputs.observed, sorted(inputs.observed))
         state = Condition(c.NETWORK_READY, True, READY, failed)
-    # What is observed and not wanted is a zone or a range whose owner must not lose it by an edit.
-    strays = frozenset(
-        key
-        for key, seen in inputs.observed.items()
-        if key.startswith("subnet-") and _id_of(seen) not in facts.refused_zones()
-    )
+    strays = _strays(inputs)
     subnets = [r.key for r in wanted if r.manifest.get("kind") == "Subnet"]
     return Plan(
         resources=wanted,
@@ -101,6 +110,17 @@ def _plan(
     )
 
 
+def _strays(inputs: Inputs) -> frozenset[str]:
+    """Return what stands of subnets, wanted or not, with ranges and routes: pods have addresses there."""
+    found = {
+        key
+        for key, seen in inputs.observed.items()
+        if key.startswith("subnet-") and _id_of(seen) not in facts.refused_zones()
+    }
+    ways = {f"route-table-association-{key.removeprefix('subnet-')}" for key in found}
+    return frozenset(found | (ways | {"secondary-range"}) & inputs.observed.keys())
+
+
 def _zones(inputs: Inputs, spec: EKSNetworkSpec) -> Chosen:
     """Return the zones: those given, else those of the pools and as many more as are usual."""
     explicit = list(dict.fromkeys(spec.network.zones or spec.pool_zones))
@@ -108,8 +128,7 @@ def _zones(inputs: Inputs, spec: EKSNetworkSpec) -> Chosen:
     for zone in explicit:
         if why := zones.fault(zone, spec.region):
             raise InvalidSpecError(c.NETWORK_READY, field, why)
-    if spec.network.zones:
-        return Chosen(explicit)
+    # What has subnets stays, whatever is named: nodes stand there, and go out by its routes.
     recorded = sorted(
         key.removeprefix(_PRIVATE_KEY)
         for key in inputs.observed
@@ -118,6 +137,8 @@ def _zones(inputs: Inputs, spec: EKSNetworkSpec) -> Chosen:
         and _id_of(inputs.observed[key]) not in facts.refused_zones()
     )
     found = [*explicit, *recorded]
+    if spec.network.zones:
+        return Chosen(found)
     usual = len(spec.networking.subnet_cidrs) if spec.networking else zones.USUAL
     missing = usual - len(found)
     if missing <= 0:
