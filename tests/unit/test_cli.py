@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from builders.manifests import Manifest, cluster, deployment, gpu_class, write
+from builders.manifests import Manifest, cluster, deployment, gpu_class, member, write
 from modelplane import cli
 
 ESCAPE = "\x1b["
@@ -88,6 +88,17 @@ def test_a_plan_names_places_and_reasons(full: Path) -> None:
     assert [(r["cluster"], r["change"]) for r in answer["replicas"]] == [("north", "new")]
     assert answer["whyNot"][0]["pool"] == "gpu"
     assert found["capacity"][0]["freeAfter"] == 0
+
+
+def test_somebody_elses_replica_without_a_place_is_no_news_of_these_files(tmp_path: Path) -> None:
+    fleet = [gpu_class(), cluster(nodes=1), deployment(member(count=32), name="theirs")]
+    there = write(tmp_path / "there", *fleet)
+    given = write(tmp_path / "given", deployment(name="ours"))
+    found = run("plan", given, "--required", there, "-o", "json")
+    assert found.exit_code == 0, "ours has a place"
+    assert [a["name"] for a in json.loads(found.stdout)["deployments"]] == ["ours"]
+    everything = json.loads(run("plan", given, "--required", there, "--all", "-o", "json").stdout)
+    assert [a["missing"] for a in everything["deployments"] if a["name"] == "theirs"] == [1]
 
 
 def test_a_diff_is_readable_by_programs(fits: Path, full: Path) -> None:

@@ -57,7 +57,9 @@ def plan(
         except forecast.UnsettledError as error:
             out.cannot("plan", str(error))
     asked = {ref(obj) for obj in given}
-    shown = [a for a in found.answers if everything or a.moves or a.deployment in asked]
+    # Somebody else's replica that had no place before and has none now is no news of these files.
+    news = [a for a in found.answers if a.moves or a.deployment in asked]
+    shown = list(found.answers) if everything else news
     if output == "table":
         _print(fleet, shown, found.rooms)
     else:
@@ -65,7 +67,7 @@ def plan(
         out.emit({"deployments": [_answer(a) for a in shown], "capacity": rooms}, output)
     if not any(r[:2] == DEPLOYMENT for r in asked | set(_refs(found))):
         out.cannot("plan", f"{', '.join(map(str, files))}: no ModelDeployment to place; name a file with one")
-    sys.exit(out.FOUND if any(a.missing or a.says for a in shown) else 0)
+    sys.exit(out.FOUND if any(a.missing or a.says for a in news) else 0)
 
 
 def _refs(found: fc.Forecast) -> Iterable[Ref]:

@@ -70,8 +70,8 @@ class Answer:
 
     @property
     def moves(self) -> bool:
-        """Whether anything comes, goes or is missing."""
-        return bool(self.missing or self.says) or any(r.change != STAYS for r in self.replicas)
+        """Whether anything comes or goes."""
+        return any(r.change != STAYS for r in self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
