@@ -124,6 +124,13 @@ def edited(world: World, body: Manifest, passes: int = 1) -> World:
     return world
 
 
+def again(world: World, observed: Mapping[str, Manifest] | None = None, **spec: Any) -> Answer:
+    """What the only EKSCluster of a world answers, with its spec edited; None removes a field."""
+    body = one(world, c.EKS_CLUSTER)
+    body = {**body, "spec": {k: v for k, v in {**body["spec"], **spec}.items() if v is not None}}
+    return ask(body, children(world, c.EKS_CLUSTER) if observed is None else observed)
+
+
 def condition(answer: Answer, type_: str) -> tuple[bool | None, str, str]:
     """Status, reason and message of a condition."""
     found = next(x for x in answer.conditions if x.type == type_)

@@ -9,7 +9,7 @@ import pytest
 
 from builders import eks
 from modelplane import contracts as c
-from modelplane.core import Answer, Manifest, paths
+from modelplane.core import Answer, paths
 from modelplane.sim.world import World
 
 ROLES = {
@@ -25,13 +25,7 @@ ROLES = {
 def at_rest(**spec: Any) -> tuple[World, Answer]:
     """A cluster at rest and what it answers then."""
     world = eks.at_rest(eks.cluster(**spec))
-    return world, again(world)
-
-
-def again(world: World, observed: dict[str, Manifest] | None = None, **spec: Any) -> Answer:
-    body = eks.one(world, c.EKS_CLUSTER)
-    body = {**body, "spec": {k: v for k, v in {**body["spec"], **spec}.items() if v is not None}}
-    return eks.ask(body, observed if observed is not None else eks.children(world, c.EKS_CLUSTER))
+    return world, eks.again(world)
 
 
 @pytest.mark.parametrize("key", ROLES)
@@ -76,7 +70,7 @@ def test_every_arn_and_principal_is_of_the_regions_partition(region: str, partit
     world = eks.at_rest(
         eks.cluster(region=region, network={"zones": zones}, access={"adminPrincipals": [principal]})
     )
-    answer = again(world)
+    answer = eks.again(world)
     arns = [
         arn
         for composed in answer.resources.values()
@@ -94,7 +88,7 @@ def test_the_efa_driver_comes_from_the_partitions_registry() -> None:
     efa = eks.pool(fabric="EFA")
     for region, registry in (("us-gov-west-1", "013241004608.dkr.ecr.us-gov-west-1"), ("us-west-2", "")):
         body = eks.cluster(efa, region=region, network={"zones": [f"{region}a", f"{region}b"]})
-        values = eks.parameters(again(eks.at_rest(body)), "release-efa-dra-driver")["values"]
+        values = eks.parameters(eks.again(eks.at_rest(body)), "release-efa-dra-driver")["values"]
         assert paths.text(values, "image", "repository").startswith(registry)
         assert bool(paths.text(values, "image", "repository")) is bool(registry)
 
@@ -143,16 +137,16 @@ def test_given_principals_administer_and_one_that_leaves_is_taken_away_in_two_st
     assert len(keys) == 4
     # They go with the cluster: before it, nobody could take it down.
     assert all("Delete" not in answer.resources[k].manifest["spec"]["managementPolicies"] for k in keys)
-    first = again(world, access={"adminPrincipals": [one]})
+    first = eks.again(world, access={"adminPrincipals": [one]})
     leaving = {k for k in keys if "Delete" in first.resources[k].manifest["spec"]["managementPolicies"]}
     assert len(leaving) == 2
     after = eks.children(world, c.EKS_CLUSTER) | {k: first.resources[k].manifest for k in leaving}
-    assert not leaving & again(world, after, access={"adminPrincipals": [one]}).resources.keys()
+    assert not leaving & eks.again(world, after, access={"adminPrincipals": [one]}).resources.keys()
 
 
 def test_the_creator_stays_what_it_was_when_principals_come_later() -> None:
     world, _ = at_rest()
-    later = again(world, access={"adminPrincipals": ["arn:aws:iam::111122223333:role/a"]})
+    later = eks.again(world, access={"adminPrincipals": ["arn:aws:iam::111122223333:role/a"]})
     assert eks.parameters(later, "cluster")["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
 
 
@@ -175,14 +169,14 @@ def test_what_needs_another_comes_after_it(first: str, second: str, reason: str)
     world, _ = at_rest()
     seen = eks.children(world, c.EKS_CLUSTER)
     del seen[second]
-    assert second in again(world, seen).resources
+    assert second in eks.again(world, seen).resources
     # Ready says that it exists; only a state of its own, or a condition, that it works.
     first_seen = {**seen[first], "status": {"conditions": [], "atProvider": {"status": "CREATING"}}}
     if seen[first]["kind"] == "ProviderConfig":
         del seen[first]
-        assert second not in again(world, seen).resources, reason
+        assert second not in eks.again(world, seen).resources, reason
     else:
-        assert second not in again(world, {**seen, first: first_seen}).resources, reason
+        assert second not in eks.again(world, {**seen, first: first_seen}).resources, reason
 
 
 def test_ready_is_not_believed_where_eks_has_a_state() -> None:
@@ -191,7 +185,7 @@ def test_ready_is_not_believed_where_eks_has_a_state() -> None:
     del seen["cluster-auth"]
     seen["cluster"]["status"]["atProvider"]["status"] = "FAILED"
     assert paths.is_true(seen["cluster"], c.READY)
-    assert "cluster-auth" not in again(world, seen).resources
+    assert "cluster-auth" not in eks.again(world, seen).resources
 
 
 def test_a_mount_target_stands_in_each_zone_and_only_the_clusters_nodes_reach_it() -> None:

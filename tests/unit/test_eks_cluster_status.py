@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 
 from builders import eks
 from modelplane import contracts as c
 from modelplane.clouds.eks import versions
-from modelplane.core import Answer, Manifest
-from modelplane.sim.world import World, ref
-
-
-def again(world: World, observed: dict[str, Manifest] | None = None, **spec: Any) -> Answer:
-    body = eks.one(world, c.EKS_CLUSTER)
-    body = {**body, "spec": {k: v for k, v in {**body["spec"], **spec}.items() if v is not None}}
-    return eks.ask(body, observed if observed is not None else eks.children(world, c.EKS_CLUSTER))
-
+from modelplane.core import Manifest
+from modelplane.sim.world import ref
 
 STEPS: list[tuple[str, str, dict[str, list[str]], str, str, str]] = [
     ("1.36", "", {}, "1.36", "", "made at the version asked for"),
@@ -61,7 +53,7 @@ def test_a_played_upgrade_moves_the_control_plane_first_and_no_node_is_ahead_or_
             seen.append((int(plane[2:]), behind))
     assert seen[-1] == (36, 0)
     assert {plane for plane, _ in seen} == {35, 36}
-    proxy = eks.parameters(again(world), "addon-kube-proxy")
+    proxy = eks.parameters(eks.again(world), "addon-kube-proxy")
     assert proxy["addonVersion"].startswith("v1.36.")
 
 
@@ -69,7 +61,7 @@ def test_no_step_follows_while_one_is_taken() -> None:
     world = eks.at_rest(eks.cluster(kubernetesVersion="1.34"))
     seen = eks.children(world, c.EKS_CLUSTER)
     seen["cluster"]["status"]["atProvider"]["status"] = "UPDATING"
-    assert eks.parameters(again(world, seen, kubernetesVersion="1.36"), "cluster")["version"] == "1.34"
+    assert eks.parameters(eks.again(world, seen, kubernetesVersion="1.36"), "cluster")["version"] == "1.34"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +76,7 @@ def test_a_version_that_cannot_be_is_refused_before_and_told_after_a_cluster_is_
     status, why, message = eks.condition(eks.ask(body), c.CLUSTER_READY)
     assert (status, why) == (False, c.REASON_INVALID_SPEC)
     assert said in message
-    answer = again(eks.at_rest(eks.cluster()), kubernetesVersion=version)
+    answer = eks.again(eks.at_rest(eks.cluster()), kubernetesVersion=version)
     assert eks.parameters(answer, "cluster")["version"] == "1.36"
     assert said in eks.condition(answer, c.CLUSTER_READY)[2]
 
@@ -111,7 +103,7 @@ def test_a_pool_that_cannot_be_is_named_with_its_field_and_holds_nothing_else_up
     """Admission refuses some of them; a definition of somebody's own may not."""
     world = eks.at_rest(eks.cluster(eks.pool(), network=THREE))
     pools = [eks.pool(), eks.pool("odd", **change)]
-    answer = again(world, nodePools=pools)
+    answer = eks.again(world, nodePools=pools)
     assert eks.condition(answer, c.CLUSTER_READY)[0] is True
     status, why, message = eks.condition(answer, c.NODE_POOLS_READY)
     assert (status, why) == (False, "InvalidNodePool")
@@ -123,7 +115,7 @@ def test_a_pool_that_cannot_be_is_named_with_its_field_and_holds_nothing_else_up
     # The same edit of a pool that runs leaves it as it is.
     running = eks.at_rest(eks.cluster(eks.pool(), eks.pool("odd"), network=THREE))
     before = eks.one(running, c.EKS_NODE_POOL, "odd")["spec"]
-    assert again(running, nodePools=pools).resources["pool-odd"].manifest["spec"] == before
+    assert eks.again(running, nodePools=pools).resources["pool-odd"].manifest["spec"] == before
 
 
 @pytest.mark.parametrize(
@@ -158,10 +150,10 @@ def test_a_cluster_is_not_asked_for_in_a_network_that_eks_would_refuse() -> None
     seen = eks.children(world, c.EKS_CLUSTER)
     unfit = {"type": c.NETWORK_READY, "status": "False", "reason": "UnsuitableNetwork", "message": "one zone"}
     seen["network"]["status"]["conditions"] = [unfit]
-    assert "cluster" in again(world, seen).resources
-    assert "one zone" in eks.condition(again(world, seen), c.CLUSTER_READY)[2]
+    assert "cluster" in eks.again(world, seen).resources
+    assert "one zone" in eks.condition(eks.again(world, seen), c.CLUSTER_READY)[2]
     del seen["cluster"]
-    assert again(world, seen).held_back["cluster"] == "one zone"
+    assert eks.again(world, seen).held_back["cluster"] == "one zone"
 
 
 def test_the_systems_nodes_stay_in_their_zones_when_others_come() -> None:
@@ -189,14 +181,14 @@ def test_what_a_serving_cluster_was_refused_is_told_and_it_keeps_serving(
     said = {"type": type_, "status": "False", "reason": "ReconcileError", "message": message}
     others = [x for x in seen[key]["status"]["conditions"] if x["type"] != type_]
     seen[key]["status"]["conditions"] = [*others, said]
-    status, _, told = eks.condition(again(world, seen), c.CLUSTER_READY)
+    status, _, told = eks.condition(eks.again(world, seen), c.CLUSTER_READY)
     assert status is True
     assert f"{key}: {message}" in told
 
 
 def test_another_region_is_refused_and_nothing_goes() -> None:
     world = eks.at_rest(eks.cluster())
-    answer = again(world, region="eu-west-1")
+    answer = eks.again(world, region="eu-west-1")
     assert eks.condition(answer, c.CLUSTER_READY)[1] == "RegionChanged"
     assert answer.resources.keys() == eks.children(world, c.EKS_CLUSTER).keys()
 
@@ -227,7 +219,7 @@ def test_a_v04_cluster_comes_up_unchanged(spec: Manifest, reason: str) -> None:
     vpc = eks.one(world, "VPC")
     assert vpc["spec"]["forProvider"]["cidrBlock"] == spec.get("networking", {}).get("vpcCidr", "10.0.0.0/16")
     assert vpc["spec"]["providerConfigRef"]["name"] == spec.get("credentials", {}).get("name", "default")
-    assert eks.parameters(again(world), "cluster")["vpcConfig"]["publicAccessCidrs"] == ["0.0.0.0/0"]
+    assert eks.parameters(eks.again(world), "cluster")["vpcConfig"]["publicAccessCidrs"] == ["0.0.0.0/0"]
 
 
 # EC2, EKS and IAM: their API references. A name that is cut off could be another's.
