@@ -222,6 +222,19 @@ def test_a_v04_cluster_comes_up_unchanged(spec: Manifest, reason: str) -> None:
     assert eks.parameters(eks.again(world), "cluster")["vpcConfig"]["publicAccessCidrs"] == ["0.0.0.0/0"]
 
 
+def test_a_cluster_in_an_existing_vpc_comes_up_and_owns_nothing_of_it() -> None:
+    existing = {"vpcId": "vpc-0a1b", "privateSubnetIds": ["subnet-0a", "subnet-0d"]}
+    world = eks.at_rest(eks.cluster(network={"existing": existing}))
+    conditions = eks.one(world, c.EKS_CLUSTER)["status"]["conditions"]
+    assert {x["type"]: x["status"] for x in conditions}[c.READY] == "True"
+    assert eks.parameters(eks.again(world), "cluster")["vpcConfig"]["subnetIds"] == ["subnet-0a", "subnet-0d"]
+    theirs = [o for r, o in world.objects.items() if r.kind in ("VPC", "Subnet")]
+    assert [x["spec"]["managementPolicies"] for x in theirs] == [["Observe"]] * 3
+    assert not [
+        r for r in world.objects if r.kind in ("NATGateway", "RouteTable", "InternetGateway", "Route")
+    ]
+
+
 # EC2, EKS and IAM: their API references. A name that is cut off could be another's.
 LIMITS = {"Cluster": 100, "NodeGroup": 63, "Role": 64, "LaunchTemplate": 128, "PlacementGroup": 255}
 

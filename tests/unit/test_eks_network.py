@@ -222,12 +222,13 @@ def test_two_names_of_one_zone_are_told_apart_by_what_aws_says() -> None:
     assert "us-west-2a and us-west-2b are one zone, usw2-az1" in message
 
 
-OURS = {"vpcId": "vpc-0a1b", "privateSubnetIds": ["subnet-0a", "subnet-0b"], "publicSubnetIds": ["subnet-0c"]}
+OURS = {"vpcId": "vpc-0a1b", "privateSubnetIds": ["subnet-0a", "subnet-0d"], "publicSubnetIds": ["subnet-0c"]}
 
 
 def test_an_existing_vpc_is_only_looked_at() -> None:
     answer = ask(existing=OURS)
     assert {x.manifest["kind"] for x in answer.resources.values()} == {"VPC", "Subnet"}
+    assert eks.condition(ask(at_rest(existing=OURS), existing=OURS), c.NETWORK_READY)[0] is True
     for composed in answer.resources.values():
         assert composed.manifest["spec"]["managementPolicies"] == ["Observe"]
         assert composed.manifest["spec"]["forProvider"] == {"region": eks.REGION}
@@ -265,7 +266,7 @@ EXISTING = [
 @pytest.mark.parametrize(("key", "says", "said"), EXISTING, ids=[x[2] for x in EXISTING])
 def test_an_existing_vpc_that_cannot_carry_a_cluster_says_why(key: str, says: Manifest, said: str) -> None:
     found = at_rest(existing=OURS)
-    keys = ["look-private-subnet-0a", "look-private-subnet-0b"] if key == "both" else [key]
+    keys = ["look-private-subnet-0a", "look-private-subnet-0d"] if key == "both" else [key]
     for name in keys:
         found[name]["status"]["atProvider"] |= says
     status, why, message = eks.condition(ask(found, existing=OURS), c.NETWORK_READY)
