@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -51,6 +56,7 @@ ROWS: list[tuple[str, list[str], int]] = [
     ("no such file to plan", ["plan", "nowhere.yaml"], 3),
     ("no such file to compare", ["diff", "nowhere.yaml", "{fits}"], 3),
     ("no such file to draw", ["graph", "nowhere.yaml"], 3),
+    ("nothing to draw", ["graph", "{classes}"], 3),
     ("nothing named", ["validate"], 2),
     ("an empty variable", ["plan", ""], 2),
     ("neither files nor live", ["graph"], 2),
@@ -67,7 +73,8 @@ def test_the_exit_status_says_what_came_of_it(
     tmp_path: Path, fits: Path, full: Path, reason: str, args: list[str], code: int
 ) -> None:
     platform = write(tmp_path / "platform", gpu_class(), cluster())
-    found = run(*(a.format(fits=fits, full=full, platform=platform) for a in args))
+    classes = write(tmp_path / "classes", gpu_class())
+    found = run(*(a.format(fits=fits, full=full, platform=platform, classes=classes) for a in args))
     assert found.exit_code == code, (reason, found.output)
     assert "Traceback" not in found.output
     assert found.output.strip(), reason
@@ -128,6 +135,43 @@ def test_piped_output_has_no_colour_and_no_cut_lines(tmp_path: Path, command: st
     text = run(command, long, COLUMNS="20", NO_COLOR="1").output
     assert ESCAPE not in text
     assert "…" not in text
+
+
+def on_a_terminal(*args: object, **env: str) -> str:
+    """What a command prints where somebody looks at it."""
+    ours, theirs = pty.openpty()
+    given = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "modelplane", *map(str, args)],
+        stdout=theirs,
+        stderr=theirs,
+        env={**given, "TERM": "xterm-256color", **env},
+    ):
+        os.close(theirs)
+        seen = b""
+        # A terminal that nobody writes to any more is an error to its reader.
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 65536):
+                seen += part
+    os.close(ours)
+    return seen.decode()
+
+
+@pytest.mark.parametrize(
+    ("env", "coloured", "reason"),
+    [
+        ({}, True, "somebody looks"),
+        ({"NO_COLOR": "1"}, False, "who wants none, no-color.org"),
+        ({"TERM": "dumb"}, False, "a terminal without colours"),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_colour_is_for_a_terminal_that_wants_it(
+    tmp_path: Path, command: str, env: dict[str, str], coloured: bool, reason: str
+) -> None:
+    # Nothing of the two has a place, and the class is missing: something red either way.
+    text = on_a_terminal(command, write(tmp_path, cluster(class_name="gone"), deployment()), **env)
+    assert (re.search(r"\x1b\[[0-9;]*3[123]m", text) is not None) == coloured, (reason, text)
 
 
 def test_a_fault_of_ours_is_one_line_without_values(fits: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,9 @@ def graph(
 
     world = out.read_live("graph", context, kubeconfig).world() if live else _played(files)
     found = draw(world)
+    if not found.nodes and not found.clusters:
+        where = "the control plane" if live else ", ".join(map(str, files))
+        out.cannot("graph", f"{where}: nothing to draw: no cluster, deployment, cache or service")
     click.echo(svg(found) if output == "svg" else mermaid(found), nl=False)
 
 
