@@ -137,6 +137,16 @@ def test_piped_output_has_no_colour_and_no_cut_lines(tmp_path: Path, command: st
     assert "…" not in text
 
 
+def test_a_package_that_only_commands_need_is_named_where_it_is_not_installed(
+    fits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.table", None)
+    found = run("plan", fits)
+    assert found.exit_code == 70
+    assert found.stderr == "modelplane: needs the Python package rich.table: pip install 'modelplane[cli]'\n"
+    assert run("validate", fits).exit_code == 0, "which needs no table"
+
+
 def on_a_terminal(*args: object, **env: str) -> str:
     """What a command prints where somebody looks at it."""
     ours, theirs = pty.openpty()

@@ -105,6 +105,8 @@ def _nobody_reads(error: Exception) -> bool:
 
 def _fault(error: Exception) -> str:
     """Return one line without values: a manifest may hold what nobody should see in a log."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"modelplane: needs the Python package {error.name}: pip install 'modelplane[cli]'"
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"modelplane: {place}{error.strerror or type(error).__name__}"
