@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Manifest = dict[str, Any]
-# Plain dicts are what nearly all is: asked first, they spare the abstract class's much slower check.
+# Plain types first: they spare the much slower check of an abstract class. `at` asks for a dict before all else.
 _MAPPING, _SEQUENCE = (dict, Mapping), (list, Sequence)
 
 
@@ -12,11 +12,14 @@ def at(obj: object, *path: str | int, default: Any = None) -> Any:
     """Return the value at the path, or `default` where any step is missing, null or of another type."""
     here: Any = obj
     for step in path:
-        if isinstance(step, int):
-            if not isinstance(here, Sequence) or isinstance(here, str) or not -len(here) <= step < len(here):
+        if isinstance(here, dict):
+            if (here := here.get(step)) is None:
+                return default
+        elif isinstance(step, int):
+            if not isinstance(here, _SEQUENCE) or isinstance(here, str) or not -len(here) <= step < len(here):
                 return default
             here = here[step]
-        elif not isinstance(here, _MAPPING) or (here := here.get(step)) is None:
+        elif not isinstance(here, Mapping) or (here := here.get(step)) is None:
             return default
     return default if here is None else here
 
@@ -42,8 +45,13 @@ def mappings(obj: object, *path: str | int) -> Iterator[Mapping[str, Any]]:
 
 def text(obj: object, *path: str | int) -> str:
     """Return the non-empty string at the path, or an empty string."""
-    found = at(obj, *path)
-    return found if isinstance(found, str) else ""
+    here: Any = obj
+    for step in path:
+        if not isinstance(here, dict):
+            here = at(obj, *path)
+            break
+        here = here.get(step)
+    return here if isinstance(here, str) else ""
 
 
 def integer(obj: object, *path: str | int, default: int | None = None) -> int | None:

@@ -34,10 +34,11 @@ def function(kinds: Mapping[tuple[str, str], Kind], *, remember: bool = False) -
         remember: give a composite's last answer again to the same question, and encode no object twice: for
             callers that never write to what they have asked with, as a played world.
     """
-    responder = Responder(kinds, log=_Silent())
     if not remember:
+        responder = Responder(kinds, log=_Silent())
         return lambda inputs: reply(responder.respond(request(inputs)))
     encode, decode = _Encoder(), wire.Decoder().decode
+    responder = Responder(kinds, log=_Silent(), read=decode)
     last: dict[tuple[str, ...], tuple[Inputs, Reply]] = {}
 
     def call(inputs: Inputs) -> Reply:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from crossplane.function import response
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+from google.protobuf import struct_pb2
 
 from modelplane import contracts as c
 from modelplane.core import Answer, Condition, Inputs, Kind, Manifest, Requirement, paths, settle, usages
@@ -46,6 +47,8 @@ class Responder:
         kinds: the composers, by apiVersion and kind.
         clock: for durations in logs only; no answer depends on it.
         log: where it says what it did; structlog where none is given.
+        read: how observed objects are decoded. What keeps them saves a player of passes a tenth; on a server
+            they would push the fleet's own objects out of memory.
     """
 
     def __init__(
@@ -53,11 +56,13 @@ class Responder:
         kinds: Mapping[tuple[str, str], Kind],
         clock: Callable[[], float] = time.monotonic,
         log: Log | None = None,
+        read: Callable[[struct_pb2.Struct], Manifest] = wire.to_dict,
     ) -> None:
         self._kinds = kinds
         self._decoder = wire.Decoder()
         self._clock = clock
         self._log = log or _logger()
+        self._read = read
 
     def respond(self, req: fnv1.RunFunctionRequest) -> fnv1.RunFunctionResponse:
         """Return the response; a fault in one composite is fatal to that one and to no other."""
@@ -101,7 +106,7 @@ class Responder:
             return
         inputs = Inputs(
             composite=call.composite,
-            observed={k: wire.to_dict(r.resource) for k, r in req.observed.resources.items()},
+            observed={k: self._read(r.resource) for k, r in req.observed.resources.items()},
             required={r.name: [] for r in requirements}
             | {r.name: [self._decoder.decode(i.resource) for i in fetched[r.name].items] for r in asked},
         )
