@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Manifest = dict[str, Any]
-# Plain types first: they spare the much slower check of an abstract class. `at` asks for a dict before all else.
+# Plain types first: they spare the much slower check of an abstract class; `at` asks for a dict first of all.
 _MAPPING, _SEQUENCE = (dict, Mapping), (list, Sequence)
 
 
