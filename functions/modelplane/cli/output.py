@@ -69,15 +69,19 @@ def console(*, error: bool = False) -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], style: int | None = None) -> None:
-    """Print a table; column `style` colours its row by its word."""
+    """Print a table, numbers to the right; column `style` colours its row by its word."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     found = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    lines = list(rows)
     for at, name in enumerate(columns):
-        found.add_column(name, no_wrap=at < len(columns) - 1, overflow="fold")
-    for row in rows:
+        numbers = bool(lines) and all(isinstance(row[at], int) for row in lines)
+        found.add_column(
+            name, no_wrap=at < len(columns) - 1, overflow="fold", justify="right" if numbers else "left"
+        )
+    for row in lines:
         cells = [Text(str(cell)) for cell in row]
         look = STYLES.get(str(row[style]), PLAIN) if style is not None else PLAIN
         found.add_row(*cells, style="dim" if look.get("dim") else str(look.get("fg", "")))
