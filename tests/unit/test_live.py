@@ -116,8 +116,9 @@ def test_an_answer_of_somebody_else_is_never_taken_for_an_empty_fleet(
             assert (found.exit_code, said in found.stderr) == (3, True), (reason, found.output)
 
 
-def test_an_empty_control_plane_says_that_it_is_empty(tmp_path: Path) -> None:
-    with answering(200, json.dumps({"items": []})) as server:
+@pytest.mark.parametrize("items", [[], None], ids=["a list", "Go's null"])
+def test_an_empty_control_plane_says_that_it_is_empty(tmp_path: Path, items: list[object] | None) -> None:
+    with answering(200, json.dumps({"items": items})) as server:
         found = run("status", "--kubeconfig", kubeconfig(tmp_path, server))
     assert found.exit_code == 0
     assert found.stdout == "nothing of Modelplane is there yet\n"

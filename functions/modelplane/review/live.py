@@ -195,7 +195,7 @@ def _get(api: client.ApiClient, path: str, query: Mapping[str, str]) -> Mapping[
     except urllib3.exceptions.HTTPError as error:
         why = type(getattr(error, "reason", None) or error).__name__
         raise UnreachableError(f"{host} does not answer ({why}): is it the right context?") from None
-    if not isinstance(found, Mapping) or not isinstance(found.get("items"), list):
-        # A proxy or a login page says 200 to everything.
+    if not isinstance(found, Mapping) or not isinstance(found.get("items", ""), list | None):
+        # A proxy or a login page says 200 to everything. Go writes an empty list as null, too.
         raise UnreachableError(f"{host} answers {path} with what is no list: is it the right context?")
     return found
