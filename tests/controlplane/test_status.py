@@ -79,7 +79,7 @@ def test_one_object_is_shown_with_what_it_composed(control_plane: ControlPlane) 
 @pytest.mark.usefixtures("fleet")
 def test_a_plan_is_made_on_the_live_fleet(control_plane: ControlPlane) -> None:
     files = str(fleets.EXAMPLES / "qwen3-coder")
-    result = run(control_plane, "plan", "--live", files, "-o", "json")
+    result = run(control_plane, "plan", "--live", "--all", files, "-o", "json")
     assert result.exit_code == 1, result.output
     answers = {x["name"]: x for x in json.loads(result.stdout)["deployments"]}
     assert answers["qwen"]["whyNot"] == [{"cluster": "lab", "reason": "the cluster is not Ready"}]
