@@ -154,6 +154,16 @@ def service(**labels: str) -> Manifest:
     }
 
 
+def front_door(name: str = "default") -> Manifest:
+    """The fleet's front door."""
+    return {
+        "apiVersion": "modelplane.ai/v1alpha1",
+        "kind": "InferenceGateway",
+        "metadata": {"name": name},
+        "spec": {"backend": "Envoy"},
+    }
+
+
 def write(folder: Path, *manifests: Manifest, name: str = "all.yaml") -> Path:
     """Write the manifests into a file of the folder, which is made, and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from builders.manifests import (
     cluster,
     deployment,
     existing,
+    front_door,
     gpu_class,
     member,
     service,
@@ -179,7 +180,10 @@ def test_what_cannot_work_is_found_at_its_field(
 
 
 RIGHT = [
-    ("the model fits, the cache is staged there", [L4, NORTH, deployment(cache="qwen"), cache(), service()]),
+    (
+        "the model fits, the cache is staged there",
+        [front_door(), L4, NORTH, deployment(cache="qwen"), cache(), service()],
+    ),
     (
         "a literal rank where there is one worker",
         [L4, NORTH, deployment(member("Leader"), member("Worker", command="--node-rank=1"))],
@@ -220,6 +224,21 @@ def test_what_is_there_already_is_read_and_not_judged(tmp_path: Path) -> None:
 
 def test_what_is_not_looked_at_is_said(tmp_path: Path) -> None:
     assert {x.severity for x in found(tmp_path, deployment())} == {NOTE}
+
+
+@pytest.mark.parametrize(
+    ("doors", "said", "reason"),
+    [
+        ([], True, "no door at all"),
+        ([front_door("other")], True, "services look for the one of that name"),
+        ([front_door()], False, "it is there"),
+    ],
+)
+def test_a_service_without_a_front_door_is_told_that_it_has_no_url(
+    tmp_path: Path, doors: list[Manifest], said: bool, reason: str
+) -> None:
+    notes = [x.reason for x in found(tmp_path, L4, NORTH, deployment(), service(), *doors)]
+    assert any("no service has a URL" in x for x in notes) == said, (reason, notes)
 
 
 def test_admission_ends_it_with_file_and_line(tmp_path: Path) -> None:

@@ -7,7 +7,17 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.core import paths
 from modelplane.review.finding import ERROR, NOTE, WARNING, Finding, at
-from modelplane.review.fleet import CACHE, CLUSTER, DEPLOYMENT, ENDPOINT, REPLICA, SERVICE, Fleet, matches
+from modelplane.review.fleet import (
+    CACHE,
+    CLUSTER,
+    DEPLOYMENT,
+    ENDPOINT,
+    GATEWAY,
+    REPLICA,
+    SERVICE,
+    Fleet,
+    matches,
+)
 from modelplane.review.forecast import forecast
 from modelplane.review.view import View
 from modelplane.sim.world import ref
@@ -30,6 +40,12 @@ def unchecked(view: View) -> Iterator[Finding]:
     if deployments and not view.nodes:
         reason = "no InferenceClass is among the files: device selectors are compiled, not matched"
         yield Finding(NOTE, NOT_CHECKED, reason, "add the platform's files with --required")
+    doors = [x for x in view.fleet.all(GATEWAY) if paths.name(x) == c.DEFAULT_GATEWAY]
+    if view.clusters and not doors and any(view.of(SERVICE)):
+        reason = (
+            f"no InferenceGateway {c.DEFAULT_GATEWAY} is among the files: without one no service has a URL"
+        )
+        yield Finding(NOTE, NOT_CHECKED, reason, "create one, or add its file with --required")
 
 
 def places(view: View) -> Iterator[Finding]:

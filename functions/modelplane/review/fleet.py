@@ -22,6 +22,7 @@ ENDPOINT = (c.API, "ModelEndpoint")
 CACHE = (c.API, "ModelCache")
 CACHE_REPLICA = (c.API, "ModelCacheReplica")
 SERVICE = (c.API, "ModelService")
+GATEWAY = (c.API, "InferenceGateway")
 # A place holder for what nobody knows before it is made.
 FORESEEN_ADDRESS = "gateway.invalid"
 _TRUE = {"status": "True", "reason": "Foreseen"}
