@@ -129,3 +129,26 @@ def test_a_stack_that_comes_back_finds_what_is_its_own(stack: str, provided: str
     play(world)
     assert {r for r in world.objects if r.kind in {"Release", "Object"}} == names
     assert paths.is_true(world.objects[STACK], c.READY)
+
+
+SMALLER = [
+    ({"images": {"mirror": "registry.example.org/m"}}, "the copies of a Secret that charts pulled with"),
+    ({"images": {}}, "the mirror with its Secret"),
+    ({"components": {"prometheus": {"enabled": False}}}, "an optional component"),
+]
+
+
+@pytest.mark.parametrize(("spec", "reason"), SMALLER)
+def test_what_is_taken_off_a_running_stack_leaves_without_stopping_the_rest(
+    spec: dict[str, Any], reason: str
+) -> None:
+    world = begun(60, stack=c.DYNAMO)
+    before = len(world.objects)
+    stack = world.objects[STACK]
+    world.apply({**stack, "spec": {**stack["spec"], **spec}})
+    passes = play(world)
+    refused = [report.refused for done in passes for report in done.reports if report.refused]
+    assert refused == [], reason
+    assert len(world.objects) < before, reason
+    assert not world.deleting, reason
+    assert paths.is_true(world.objects[STACK], c.READY)

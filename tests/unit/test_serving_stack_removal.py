@@ -120,7 +120,10 @@ def test_a_lifeline_that_cannot_be_found_is_let_go_at_the_second_look_only() -> 
     first = stacks.compose(composite, observed)
     assert first.resources.keys() == settled.resources.keys()
     observed = {k: stacks.reported(r.manifest) for k, r in first.resources.items()}
-    assert lifelines(stacks.compose(composite, observed)) == {}
+    let_go = lifelines(stacks.compose(composite, observed))
+    assert ["by" in usage["spec"] for usage in let_go.values()] == [False, False], "their configs stay"
+    last = {**observed, **let_go}
+    assert lifelines(stacks.compose(composite, last)) == {}
     back = lifelines(stacks.compose(composite, observed, lifeline()))
     assert back == lifelines(settled), "and is held again when it is there"
 

@@ -116,8 +116,13 @@ def test_copies_outlast_a_source_that_is_not_found(secrets: tuple[dict[str, Any]
 
 def test_copies_go_when_the_reference_goes() -> None:
     _, observed = stacks.settled(stacks.stack(images=IMAGES), stacks.LOGIN)
-    answer = stacks.compose(stacks.stack(images={"mirror": "registry.example.org/m"}), observed, stacks.LOGIN)
-    assert copies(answer) == {}
+    composite = stacks.stack(images={"mirror": "registry.example.org/m"})
+    let_go = stacks.compose(composite, observed, stacks.LOGIN)
+    assert copies(let_go), "their Usages name charts that stay, so these go first"
+    for _ in range(2):
+        observed = {key: stacks.reported(made.manifest) for key, made in let_go.resources.items()}
+        let_go = stacks.compose(composite, observed, stacks.LOGIN)
+    assert copies(let_go) == {}
 
 
 def test_no_value_of_a_secret_leaves_the_copy() -> None:

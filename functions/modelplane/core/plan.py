@@ -157,6 +157,7 @@ class Plan:
         conditions: one per condition type of the kind.
         events: what to tell people.
         keep: observed keys to keep as they are (missing ones are not created); `keep_all` keeps every one.
+        unused: keys that may go although what they outlive stays, since that uses them no more.
         ready: False forces the composite not ready, True ready, whatever its resources say: a replacement
             that comes up beside what serves must not take the endpoint away. None leaves it to them.
     """
@@ -167,6 +168,7 @@ class Plan:
     events: Sequence[Event] = ()
     keep: frozenset[str] = frozenset()
     keep_all: bool = False
+    unused: frozenset[str] = frozenset()
     ready: bool | None = None
 
     def __post_init__(self) -> None:

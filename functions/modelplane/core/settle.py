@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from modelplane import contracts as c
-from modelplane.core import keep, paths, refused, usages
+from modelplane.core import keep, leaving, paths, refused, usages
 from modelplane.core.inputs import Inputs, Kind
 from modelplane.core.paths import Manifest
 from modelplane.core.plan import Condition, Desired, Event, Hold, Plan, PlanError, Waiting
@@ -99,6 +99,9 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
     for key in [*kept, *unclear, *standing]:
         seen = inputs.observed[key]
         emitted.setdefault(key, Composed(keep.kept(seen), _kept_ready(seen)))
+    # What leaves takes nothing from what is wanted, so it always counts as ready.
+    last = leaving.leaving(inputs.observed, emitted, plan.unused)
+    emitted |= {k: Composed(manifest, ready=True) for k, manifest in last.items()}
     return Answer(
         resources=dict(sorted(emitted.items())),
         held_back=dict(sorted(held_back.items())),

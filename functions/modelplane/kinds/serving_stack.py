@@ -72,6 +72,7 @@ def compose(inputs: Inputs) -> Plan:
             status.components_ready(reports, replace(whole, serving=serving, move=moving)),
             status.requirements_met(reports, spec.provided),
         ],
+        unused=secrets.unused(inputs),
         # What comes up beside the components in a move takes nothing away from what they serve.
         ready=True if serving and not whole.withheld else None,
     )

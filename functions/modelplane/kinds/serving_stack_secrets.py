@@ -92,6 +92,11 @@ def _copy(renderer: Renderer, space: str, encoded: str, users: Sequence[str]) ->
     return Desired(key, manifest, after=renderer.configs, outlives=tuple(users))
 
 
+def unused(inputs: Inputs) -> frozenset[str]:
+    """Return the keys of all copies: one that nothing names any more goes, though the charts stay."""
+    return frozenset(key for key in inputs.observed if key.startswith(_PULL))
+
+
 def _key(namespace: str) -> str:
     return f"{_PULL}{namespace}"
 
