@@ -80,6 +80,20 @@ class PodSpec(Model):
             raise ValueError(f"containers need names of their own, other than {c.PROXY_CONTAINER}")
         return self
 
+    @model_validator(mode="after")
+    def _mounts(self) -> "PodSpec":
+        """Refuse what no pod can have: Grove and LWS would make none, and say so in events only."""
+        known = {str(v.get("name")) for v in self.volumes} | {c.CACHE_VOLUME, c.SHM_VOLUME}
+        for container in (*self.containers, *self.init_containers):
+            mounts = container.get("volumeMounts")
+            for mount in mounts if isinstance(mounts, list) else ():
+                if isinstance(mount, dict) and str(mount.get("name")) not in known:
+                    raise ValueError(
+                        f"container {container.get('name')} mounts {mount.get('name')}, "
+                        "which is no volume of the member: add it to volumes"
+                    )
+        return self
+
 
 class PodTemplate(Model):
     """The pods of a member."""
