@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -19,11 +20,12 @@ from controlplane.registry import Registry
 class ControlPlane:
     """Everything on loopback below one temporary folder, which goes when nothing failed."""
 
-    def __init__(self, binaries: Binaries) -> None:
+    def __init__(self, binaries: Binaries, core_options: Sequence[str] = ()) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="modelplane-controlplane-"))
         self.registry = Registry()
         self.server = ApiServer(binaries, self.home)
         self.binaries = binaries
+        self._core_options = tuple(core_options)
         self._core: Core | None = None
         self._function: Function | None = None
         self._client: Client | None = None
@@ -68,7 +70,7 @@ class ControlPlane:
         self.registry.start()
         self.server.start()
         self._client = Client(self.server.kubeconfig)
-        self._core = Core(self.binaries, self.server, self.client)
+        self._core = Core(self.binaries, self.server, self.client, self._core_options)
         self._core.init()
         self._core.start()
         self._function = Function(self.server, self.client, self.registry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from controlplane.api_server import ApiServer
@@ -26,8 +27,11 @@ INIT_TRIES = 3
 class Core:
     """The core as its chart would run it: `core init` once, then `core start`."""
 
-    def __init__(self, binaries: Binaries, server: ApiServer, client: Client) -> None:
+    def __init__(
+        self, binaries: Binaries, server: ApiServer, client: Client, options: Sequence[str] = ()
+    ) -> None:
         self._binaries = binaries
+        self._options = tuple(options)
         self._server = server
         self._client = client
         self._tls = server.home / "core"
@@ -140,6 +144,7 @@ class Core:
             f"--webhook-port={self._webhook}",
             f"--metrics-port={self._metrics}",
             f"--health-probe-port={self._health}",
+            *self._options,
         ]
 
 
