@@ -134,6 +134,18 @@ def test_model_express_is_configured_only_where_a_server_runs(
             assert env["MX_MODEL_REVISION"] == f"c0ffee-{names.cache_claim(r.TEAM, 'w')}", "decision 5"
 
 
+@pytest.mark.parametrize("engine", ["single", "gang"])
+def test_a_team_may_send_its_engines_to_the_volume_instead_of_to_peers(engine: str) -> None:
+    """The client takes an empty address for no server (docs/adr/0012-peers-without-a-fabric.md)."""
+    off = [{"name": n, "value": ""} for n in ("MX_SERVER_ADDRESS", "MODEL_EXPRESS_URL")]
+    own = {"engine": r.container(env=off)}
+    made = r.engine("main", r.member(**own)) if engine == "single" else r.gang(leader=own, worker=own)
+    for pod in r.all_pods(r.replica(made, modelCacheRef={"name": "w"}), "Dynamo").values():
+        env = r.env_of(pod)
+        assert (env["MX_SERVER_ADDRESS"], env["MODEL_EXPRESS_URL"]) == ("", "")
+        assert any(m["name"] == "model-cache" for m in r.engine_container(pod)["volumeMounts"])
+
+
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize(
     ("fabric", "lock", "libfabric"),
