@@ -166,6 +166,9 @@ ENGINE_CONTAINER: Final = "engine"
 # The proxy before a decode engine; no container of a member may take its name.
 PROXY_CONTAINER: Final = "pd-sidecar"
 DEVICES_CLAIM: Final = "devices"
+# AllocationResultsMaxSize (k8s.io/api, resource/v1/types.go): no ResourceClaim is allocated more; a pod may
+# have several.
+DEVICES_A_CLAIM: Final = 32
 CACHE_VOLUME: Final = "model-cache"
 SHM_VOLUME: Final = "dshm"
 

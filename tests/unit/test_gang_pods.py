@@ -56,36 +56,6 @@ def test_each_claiming_member_has_a_template_of_its_own(stack: str) -> None:
         assert requests[0]["exactly"]["count"] == 4
 
 
-@pytest.mark.parametrize(
-    ("requests", "parts", "reason"),
-    [
-        ([r.device(count=8)], [["gpu:8"]], "one claim"),
-        ([r.device(count=8), r.device("efa", 16, "efa")], [["gpu:8", "efa:16"]], "both fit in one"),
-        (
-            [r.device(count=8), r.device("efa", 32, "efa")],
-            [["gpu:8"], ["efa:32"]],
-            "a p5 node: 40 devices are more than one claim can hold",
-        ),
-        ([r.device(count=64)], [["gpu:32"], ["gpu:32"]], "one request beyond a claim"),
-    ],
-)
-def test_a_claim_never_holds_more_devices_than_can_be_allocated(
-    requests: list[Manifest], parts: list[list[str]], reason: str
-) -> None:
-    given, _ = r.settled(r.replica(r.engine("main", r.member(requests=requests))))
-    pod = r.pods(r.workload(given))["standalone"]["spec"]
-    templates = {
-        m["metadata"]["name"]: [
-            f"{q['name']}:{q['exactly']['count']}" for q in m["spec"]["spec"]["devices"]["requests"]
-        ]
-        for m in r.manifests(given).values()
-        if m["kind"] == "ResourceClaimTemplate"
-    }
-    assert [templates[x["resourceClaimTemplateName"]] for x in pod["resourceClaims"]] == parts, reason
-    claimed = r.engine_container({"spec": pod})["resources"]["claims"]
-    assert [x["name"] for x in claimed] == [x["name"] for x in pod["resourceClaims"]], reason
-
-
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize(("engine", "reason"), [(r.engine(), "one pod"), (r.gang(), "case C36: a gang")])
 def test_the_cache_is_mounted_alike_in_every_pod(engine: Manifest, stack: str, reason: str) -> None:

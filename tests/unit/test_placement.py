@@ -331,14 +331,6 @@ def test_a_drain_does_not_wait_for_a_replica_that_was_there_before() -> None:
     assert sorted(b.placed(fleet.ask(xr))) == sorted(["east/0", "south/0", new])
 
 
-def test_a_pod_claims_no_more_devices_than_one_claim_can_hold() -> None:
-    fleet = b.Fleet(b.cluster("north", b.pool("gpu", 1, b.device(count=64))))
-    assert b.placed(fleet.ask(b.deployment(b.engine("main", b.member(gpus=32))))) == ["north/0"]
-    answer = fleet.ask(b.deployment(b.engine("main", b.member(gpus=33))))
-    assert b.placed(answer) == []
-    assert "a pod would claim 33 devices; Kubernetes allocates one claim 32" in b.condition(answer)[2]
-
-
 def test_a_drained_replica_with_nowhere_to_go_leaves_a_gap_that_is_explained() -> None:
     fleet, xr = b.Fleet(NORTH), b.deployment()
     settled(fleet, xr)

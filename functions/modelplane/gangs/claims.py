@@ -14,9 +14,6 @@ from modelplane.core.paths import Manifest
 from modelplane.gangs.site import Site
 
 KEY_PREFIX = "resource-claim-"
-# AllocationResultsMaxSize (Kubernetes, pkg/apis/resource/types.go): a claim for more can never be allocated,
-# and a whole p5 node is 8 GPUs and 32 EFA interfaces.
-_DEVICES_A_CLAIM = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +59,38 @@ def _claim(site: Site, engine: Engine, member: Member, part: int, requests: list
 
 
 def _parts(requests: tuple[DeviceRequest, ...]) -> Iterator[list[Manifest]]:
+    """Yield the requests of each claim: one where it can hold them all, as it cannot on a p5 node (8 + 32).
+
+    A device class goes whole into one claim where it can. KAI allocates a pod's claims one after the other
+    (pkg/scheduler/plugins/dynamicresources), so that one may take the devices another needs; within one claim
+    it looks for a way to serve all. What a class beyond one claim needs, placement sees to (`match`).
+    """
     part: list[Manifest] = []
-    room = _DEVICES_A_CLAIM
-    for request in requests:
-        left = request.count
-        while left > 0:
-            # A request goes whole into a claim where it can: its devices may have to be alike.
-            if part and left > room:
-                yield part
-                part, room = [], _DEVICES_A_CLAIM
-            taken = min(left, room)
-            part.append(_request(request, taken))
-            left, room = left - taken, room - taken
+    room = c.DEVICES_A_CLAIM
+    for together in _together(requests):
+        whole = sum(request.count for request in together)
+        for at, request in enumerate(together):
+            left = request.count
+            while left > 0:
+                least = whole if at == 0 and whole <= c.DEVICES_A_CLAIM else left
+                if part and least > room:
+                    yield part
+                    part, room = [], c.DEVICES_A_CLAIM
+                taken = min(left, room)
+                part.append(_request(request, taken))
+                left, room = left - taken, room - taken
     if part:
         yield part
+
+
+def _together(requests: tuple[DeviceRequest, ...]) -> list[list[DeviceRequest]]:
+    """Return the requests class by class, or all in their order where one claim holds them."""
+    if sum(request.count for request in requests) <= c.DEVICES_A_CLAIM:
+        return [list(requests)]
+    classes: dict[str, list[DeviceRequest]] = {}
+    for request in requests:
+        classes.setdefault(request.device_class_name, []).append(request)
+    return list(classes.values())
 
 
 def _request(request: DeviceRequest, count: int) -> Manifest:

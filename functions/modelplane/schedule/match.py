@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from modelplane import contracts as c
 from modelplane.schedule import cel
 from modelplane.schedule.devices import Node
 
-# What one claim can be allocated (k8s.io/api resource/v1, AllocationResultsMaxSize): a pod has one claim.
-MAX_CLAIMED = 32
 # Ways to choose classes that are tried before a pod counts as not fitting; real nodes have one or two.
 _TRIES = 2000
 
@@ -69,12 +68,7 @@ def match(requests: tuple[Request, ...], node: Node) -> Take | Refusal:
         wanted.append((request, kinds))
     # A fixed order of requests, so that what is taken does not depend on how the author listed them.
     wanted.sort(key=lambda pair: (len(pair[1]), sorted(pair[1]), pair[0].count, pair[0].name))
-    chosen = _choose(wanted, node)
-    if chosen is None:
-        return Refusal(_too_few(requests, node))
-    if (claimed := sum(chosen.amounts)) > MAX_CLAIMED:
-        return Refusal(f"a pod would claim {claimed} devices; Kubernetes allocates one claim {MAX_CLAIMED}")
-    return chosen
+    return _choose(wanted, node) or Refusal(_too_few(requests, node))
 
 
 def _kinds(request: Request, node: Node) -> frozenset[int]:
@@ -88,16 +82,18 @@ def _kinds(request: Request, node: Node) -> frozenset[int]:
     )
 
 
-def _choose(wanted: Sequence[tuple[Request, frozenset[int]]], node: Node) -> Take | None:
+def _choose(wanted: Sequence[tuple[Request, frozenset[int]]], node: Node) -> Take | Refusal | None:
     """Give each request a class so that the kinds of that class suffice for all that chose it."""
+    torn = ""
     options = [_options(request, kinds, node) for request, kinds in wanted]
     picked: list[_Group] = []
     tries = 0
 
     def search(at: int) -> list[dict[int, int]] | None:
-        nonlocal tries
+        nonlocal tries, torn
         if at == len(wanted):
-            return _share(wanted, picked, node)
+            torn = _torn(wanted, picked, node)
+            return None if torn else _share(wanted, picked, node)
         for group in options[at]:
             tries += 1
             if tries > _TRIES:
@@ -110,13 +106,38 @@ def _choose(wanted: Sequence[tuple[Request, frozenset[int]]], node: Node) -> Tak
 
     shares = search(0)
     if shares is None:
-        return None
+        return Refusal(torn) if torn else None
     amounts = [0] * len(node.devices)
     for share in shares:
         for kind, number in share.items():
             amounts[kind] += number if node.devices[kind].claimed else 0
     classes = ((r.name, group[1]) for (r, _), group in zip(wanted, picked, strict=True) if group[0])
     return Take(tuple(amounts), tuple(sorted(classes)))
+
+
+def _torn(wanted: Sequence[tuple[Request, frozenset[int]]], picked: Sequence[_Group], node: Node) -> str:
+    """Return why the claims of a pod may take each other's devices, or an empty string.
+
+    What one claim cannot hold goes into several (`gangs.claims`), and KAI allocates one after the other. That
+    always ends well where the requests of a class in several claims take the same kinds, or none in common.
+    """
+    sizes: dict[_Group, int] = {}
+    for (request, _), group in zip(wanted, picked, strict=True):
+        sizes[group] = sizes.get(group, 0) + request.count
+    reach: dict[_Group, list[tuple[str, frozenset[int]]]] = {}
+    for (request, kinds), group in zip(wanted, picked, strict=True):
+        if group[0] and sizes[group] > c.DEVICES_A_CLAIM:
+            here = frozenset(_of_class(group, kinds, node))
+            for name, there in reach.setdefault(group, []):
+                if here != there and here & there:
+                    one, other = sorted((name, request.name))
+                    common = node.devices[min(here & there)].name
+                    return (
+                        f"requests {one} and {other} both take {common}, and the {sizes[group]} devices "
+                        f"of class {group[1]} are more than one claim holds ({c.DEVICES_A_CLAIM}): give them selectors that no device answers both of"
+                    )
+            reach[group].append((request.name, here))
+    return ""
 
 
 def _options(request: Request, kinds: frozenset[int], node: Node) -> list[_Group]:
@@ -129,15 +150,16 @@ def _options(request: Request, kinds: frozenset[int], node: Node) -> list[_Group
     return [group for group, total in totals.items() if total >= request.count]
 
 
+def _of_class(group: _Group, kinds: frozenset[int], node: Node) -> list[int]:
+    return sorted(at for at in kinds if (node.devices[at].claimed, node.devices[at].device_class) == group)
+
+
 def _share(
     wanted: Sequence[tuple[Request, frozenset[int]]], picked: Sequence[_Group], node: Node
 ) -> list[dict[int, int]] | None:
     """Return each request's devices per kind, by augmenting paths, or None where there are too few."""
     free = [d.count for d in node.devices]
-    reach = [
-        sorted(at for at in kinds if (node.devices[at].claimed, node.devices[at].device_class) == group)
-        for (_, kinds), group in zip(wanted, picked, strict=True)
-    ]
+    reach = [_of_class(group, kinds, node) for (_, kinds), group in zip(wanted, picked, strict=True)]
     shares: list[dict[int, int]] = [{} for _ in wanted]
     for at, (request, _) in enumerate(wanted):
         for kind in reach[at]:
