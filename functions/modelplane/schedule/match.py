@@ -134,7 +134,8 @@ def _torn(wanted: Sequence[tuple[Request, frozenset[int]]], picked: Sequence[_Gr
                     common = node.devices[min(here & there)].name
                     return (
                         f"requests {one} and {other} both take {common}, and the {sizes[group]} devices "
-                        f"of class {group[1]} are more than one claim holds ({c.DEVICES_A_CLAIM}): give them selectors that no device answers both of"
+                        f"of class {group[1]} are more than one claim holds "
+                        f"({c.DEVICES_A_CLAIM}): give them selectors that no device answers both of"
                     )
             reach[group].append((request.name, here))
     return ""
