@@ -16,6 +16,8 @@ _MARK = "not applied: "
 _NAMED = 3
 # A provider's error may quote a whole object; its beginning says what is wrong.
 _LIMIT = 300
+# What the provider reports of an Object that only observes (crossplane-runtime, pkg/reconciler/managed).
+NOT_THERE = "external resource does not exist"
 # Composers quote errors too, each up to a limit of its own: so much of one is enough to know it again.
 _ENOUGH = 100
 # Until what it refers to has an ID (crossplane-runtime, pkg/reconciler/managed/api.go): a wait, no refusal,
@@ -40,7 +42,7 @@ def said(observed: Mapping[str, Any] | None) -> str:
 def complaint(observed: Mapping[str, Any] | None) -> str:
     """Return the same after the resource's kind and name, cut to a length for messages."""
     words = said(observed)
-    return f"{_who(observed)}: {_cut(words)}" if words else ""
+    return f"{_who(observed)}: {cut(words)}" if words else ""
 
 
 def tell(
@@ -58,7 +60,7 @@ def tell(
         if seen := observed.get(key):
             for words in _all_said(seen):
                 if not any(words[:_ENOUGH] in x.message for x in conditions):
-                    told.setdefault(_cut(words), []).append(_who(seen))
+                    told.setdefault(cut(words), []).append(_who(seen))
     if not told:
         return list(conditions)
     line = _MARK + "; ".join(_line(words, whom) for words, whom in list(told.items())[:_NAMED])
@@ -88,7 +90,8 @@ def _all_said(observed: Mapping[str, Any]) -> Iterator[str]:
                 yield handed
 
 
-def _cut(words: str) -> str:
+def cut(words: str) -> str:
+    """Return words of somebody else's, cut to a length for messages."""
     return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"
 
 
