@@ -41,8 +41,7 @@ REASON_CHECK_FAILED = "CheckFailed"
 
 _DONE = {READY, FOUND}
 _CONFIG = re.compile(r"provider-config-")
-# What crossplane-runtime reports of an Object that only observes (pkg/reconciler/managed/reconciler.go).
-NOT_THERE = "external resource does not exist"
+NOT_THERE = refused.NOT_THERE
 # A provider's error may quote a whole manifest; the first lines say what is wrong.
 MESSAGE_LIMIT = 512
 
