@@ -163,6 +163,66 @@ def test_an_edit_that_would_take_away_what_serves_is_refused(
     assert answer.resources.keys() == settled.resources.keys()
 
 
+REFS = [{"apiVersion": c.HELM_API, "kind": "Release", "name": "north-stack-kai-scheduler"}]
+NOTHING_SEEN = [
+    ("status", "kai-scheduler", "what status said last is enough"),
+    ("references", "north-stack-kai-scheduler", "what Crossplane says it composed is enough"),
+    ("usages", "north-stack-kai-scheduler", "a Usage names what it holds"),
+    ("objects", "inference-pool-crd", "an Object that a Provided cluster does not get is no less a trace"),
+    ("unreadable", "kai-scheduler", "a Release that has lost its kind stands under its key"),
+]
+
+
+@pytest.mark.parametrize(("trace", "named", "reason"), NOTHING_SEEN)
+def test_charts_that_one_pass_does_not_see_are_not_taken_away_by_provided(
+    trace: str, named: str, reason: str
+) -> None:
+    settled, observed = stacks.settled(stacks.stack(stack=c.DYNAMO))
+    composite = stacks.stack(stack=c.DYNAMO, provided=c.PROVIDED)
+    blind = {k: v for k, v in observed.items() if k in stacks.CONFIGS}
+    if trace == "status":
+        composite["status"] = dict(settled.status)
+    elif trace == "references":
+        composite["spec"]["crossplane"] = {"resourceRefs": [None, "junk", *REFS]}
+    elif trace == "usages":
+        blind |= {k: v for k, v in observed.items() if v["kind"] == "Usage"}
+    elif trace == "objects":
+        blind["inference-pool-crd"] = observed["inference-pool-crd"]
+    else:
+        blind["kai-scheduler"] = {}
+    answer = stacks.compose(composite, blind)
+    status, code, message = stacks.says(answer)
+    assert (status, code) == (False, "InvalidSpec"), reason
+    assert named in message, reason
+    assert answer.resources.keys() == blind.keys(), "all that is seen stays"
+    assert answer.ready is False
+
+
+PROVIDED_AS_EVER = [
+    ([], "a new stack"),
+    ([{"name": "kai-scheduler", "version": "v1", "state": "Blocked"}], "looked at, and somebody else's"),
+    ([{"name": "kai-scheduler", "version": "v1", "state": "Waiting"}], "it never was created"),
+    ([{"name": "kai-scheduler", "state": "Failed", "message": "no route"}], "a check that failed"),
+    ([{"name": "modelexpress-server", "version": "0.5.1", "state": "Ready"}], "ours on every cluster"),
+    ([{"name": ["kai-scheduler"], "version": "v1", "state": {}}, None], "junk"),
+]
+
+
+@pytest.mark.parametrize(("told", "reason"), PROVIDED_AS_EVER)
+def test_a_stack_of_which_no_chart_was_installed_may_be_provided(told: list[Any], reason: str) -> None:
+    composite = stacks.stack(stack=c.DYNAMO, provided=c.PROVIDED, status={"components": told})
+    composite["spec"]["crossplane"] = {"resourceRefs": [{"kind": "Object", "name": "x"}]}
+    observed = {k: {} for k in stacks.CONFIGS}
+    assert "check-kai-scheduler" in stacks.compose(composite, observed).resources, reason
+
+
+def test_a_gateway_class_that_one_pass_does_not_see_is_told_by_the_gateway() -> None:
+    _, observed = stacks.settled(stacks.stack(gateway={"className": "edge"}))
+    del observed["gateway-class"]
+    answer = stacks.compose(stacks.stack(gateway={"className": "other"}), observed)
+    assert "the class is edge" in stacks.says(answer)[2]
+
+
 def test_a_provided_cluster_may_be_handed_over() -> None:
     _, observed = stacks.settled(stacks.stack(provided=c.PROVIDED))
     answer = stacks.compose(stacks.stack(), observed)

@@ -46,7 +46,8 @@ def by_helm(release: str) -> dict[str, Any]:
 
 def test_nothing_is_installed_on_an_existing_cluster_before_it_has_been_looked_at() -> None:
     answer = stacks.compose(stacks.stack(stack=c.DYNAMO), {k: {} for k in stacks.CONFIGS})
-    assert stacks.of_kind(answer, "Release").keys() == {"ai-gateway-crds"}, "it has nothing to fight with"
+    assert stacks.of_kind(answer, "Release").keys() == set()
+    assert "inference-pool-crd" not in answer.resources, "nor what has nothing to fight with"
     assert answer.held_back["envoy-gateway"] == "looks for an install of somebody else's"
     assert stacks.says(answer, c.REQUIREMENTS_MET)[:2] == (None, "Checking")
 
@@ -138,8 +139,39 @@ def test_a_rival_that_has_left_lets_the_component_in() -> None:
     composite, observed = first_look()
     blocked = stacks.compose(composite, there(observed, "rival-envoy-gateway-0"))
     composite["status"] = dict(blocked.status)
-    observed["inference-pool-crd"] = stacks.reported(blocked.resources["inference-pool-crd"].manifest)
+    clear = stacks.compose(composite, observed)
+    assert "node-feature-discovery" in clear.resources
+    observed["inference-pool-crd"] = stacks.reported(clear.resources["inference-pool-crd"].manifest)
     assert "envoy-gateway" in stacks.compose(composite, observed).resources
+
+
+@pytest.mark.parametrize("key", ["rival-grove-0", "rival-prometheus-0", "rival-nvidia-dra-driver-1"])
+def test_one_rival_keeps_a_whole_new_stack_away_so_that_it_can_still_become_provided(key: str) -> None:
+    composite, observed = first_look()
+    answer = stacks.compose(composite, there(observed, key))
+    components = {x.key: x for x in join.stack(c.DYNAMO)}
+    assert {k for k in answer.resources if k in components and not components[k].own} == set()
+    waits = stacks.component(answer, "node-feature-discovery")
+    assert waits["state"] == "Waiting"
+    assert waits["message"].startswith("nothing is installed before the way is clear for ")
+    observed |= {k: stacks.reported(r.manifest) for k, r in answer.resources.items() if k not in observed}
+    composite = stacks.stack(stack=c.DYNAMO, provided=c.PROVIDED, status=answer.status)
+    taken = stacks.compose(composite, observed)
+    assert stacks.says(taken)[1] != "InvalidSpec"
+    assert "check-grove" in taken.resources
+
+
+def test_a_rival_of_a_component_that_comes_later_keeps_that_one_away_alone() -> None:
+    """Where charts of ours run already, `Provided` is no way out: it would be refused."""
+    _, settled = stacks.settled(stacks.stack(stack=c.DYNAMO))
+    before = {k: v for k, v in settled.items() if k not in ("grove", "prometheus")}
+    composite = stacks.stack(stack=c.DYNAMO)
+    asked = stacks.compose(composite, before)
+    looks = {k: stacks.reported(r.manifest) for k, r in asked.resources.items() if k.startswith("rival-")}
+    answer = stacks.compose(composite, {**before, **there(looks, "rival-grove-0")})
+    assert "prometheus" in answer.resources
+    assert "grove" not in answer.resources
+    assert "delete the cluster and register it with" in stacks.component(answer, "grove")["message"]
 
 
 @pytest.mark.parametrize(

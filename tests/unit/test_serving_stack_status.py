@@ -162,6 +162,32 @@ def test_a_provided_cluster_is_told_all_that_it_lacks() -> None:
     assert stacks.says(answer)[:2] == (False, "ComponentMissing")
 
 
+COMMON = {"nvidia-dra-driver", "inference-pool-crd", "envoy-gateway", "ai-gateway-crds"}
+
+
+@pytest.mark.parametrize(
+    ("stack", "lacks"),
+    [
+        (c.STANDARD, COMMON | {"leader-worker-set"}),
+        (c.DYNAMO, COMMON | {"kai-scheduler", "grove"}),
+    ],
+)
+def test_a_bare_provided_cluster_is_told_all_at_once_and_not_one_after_the_other(
+    stack: str, lacks: set[str]
+) -> None:
+    composite = stacks.stack(stack=stack, provided=c.PROVIDED)
+    observed: dict[str, Any] = {}
+    for _ in range(3):
+        answer = stacks.compose(composite, observed)
+        observed = {k: stacks.reported(r.manifest) for k, r in answer.resources.items()}
+        for key in [k for k in observed if k.startswith("check-")]:
+            observed = stacks.failed(observed, key, stacks.ABSENT)
+    missing = {x["name"] for x in answer.status["components"] if x["state"] == "Missing"}
+    assert missing == lacks
+    message = stacks.says(answer, c.REQUIREMENTS_MET)[2]
+    assert [x for x in lacks if f"{x} (" not in message] == []
+
+
 def test_a_check_that_cannot_be_made_is_not_a_component_that_is_missing() -> None:
     composite = stacks.stack(provided=c.PROVIDED)
     _, settled = stacks.settled(composite)

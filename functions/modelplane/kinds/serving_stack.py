@@ -19,6 +19,7 @@ from modelplane.kinds import serving_stack_lifelines as lifelines
 from modelplane.kinds import serving_stack_move as move
 from modelplane.kinds import serving_stack_rivals as rivals
 from modelplane.kinds import serving_stack_secrets as secrets
+from modelplane.kinds import serving_stack_standing as standing
 from modelplane.kinds import serving_stack_status as status
 from modelplane.stacks import join
 from modelplane.stacks.component import ChartComponent, Component, Context, Images, Listener
@@ -27,7 +28,6 @@ from modelplane.stacks.render import Renderer
 HELM_CONFIG = "provider-config-helm"
 KUBERNETES_CONFIG = "provider-config-kubernetes"
 GATEWAY_KEY = "gateway"
-GATEWAY_CLASS_KEY = "gateway-class"
 # Of a component's values, as JSON: a response holds all of them, and core refuses one of 4 MiB.
 VALUES_LIMIT = 32768
 
@@ -36,13 +36,15 @@ def compose(inputs: Inputs) -> Plan:
     """Return what the stack wants on its cluster."""
     spec = specs.parse(ServingStackSpec, inputs.spec, c.COMPONENTS_READY)
     components = _components(spec)
-    _refuse_unwinding(spec, inputs)
     moves = move.plan(spec.stack_release, components, inputs)
     renderer = _renderer(spec, inputs, components, moves)
     _check_values(spec, components, renderer.context)
     rendered = renderer.render(components)
-    looks = rivals.looks(rendered, renderer, inputs)
-    rendered = rivals.held(rendered, looks)
+    managed = replace(renderer, provided=False).render(components) if renderer.provided else rendered
+    installed = standing.installed(managed, inputs)
+    standing.refuse_unwinding(spec, installed, inputs)
+    looks = rivals.looks(rendered, renderer, inputs, first=not installed)
+    rendered = rivals.held(rendered, looks, first=not installed)
     pace = move.pace(rendered, inputs, moves)
     copies = secrets.copies(rendered, renderer, inputs)
     scene = status.Scene(
@@ -76,23 +78,6 @@ def compose(inputs: Inputs) -> Plan:
         # What comes up beside the components in a move takes nothing away from what they serve.
         ready=True if serving and not whole.withheld else None,
     )
-
-
-def _refuse_unwinding(spec: ServingStackSpec, inputs: Inputs) -> None:
-    """Refuse edits that read like a setting and would take away what serves."""
-    if spec.provided == c.PROVIDED:
-        installed = sorted(key for key, seen in inputs.observed.items() if seen.get("kind") == "Release")
-        if installed:
-            message = (
-                f"{c.PROVIDED} would remove the charts that are installed here ({', '.join(installed)}) under"
-                f" what runs on them: restore {c.MANAGED}, or delete the cluster and register it again"
-            )
-            raise InvalidSpecError(c.COMPONENTS_READY, "spec.provided", message)
-    applied = inputs.observed.get(GATEWAY_CLASS_KEY)
-    name = paths.text(applied, "spec", "forProvider", "manifest", "metadata", "name")
-    if name and name != spec.gateway.class_name:
-        message = f"the class is {name}, and another would be made beside it: restore {name}"
-        raise InvalidSpecError(c.COMPONENTS_READY, "spec.gateway.className", message)
 
 
 def _renderer(

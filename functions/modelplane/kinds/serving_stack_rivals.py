@@ -1,7 +1,8 @@
 """Looking for installs of somebody else's before ours stands beside them, on clusters that we did not make.
 
-Each rival is observed once, before the component it would fight with is first installed. What we have
-installed is never looked at again, so a stack that runs cannot be stopped by this.
+Each rival is observed once, before the component it would fight with is first installed, and the first
+component of all waits for every look. What we have installed is never looked at again, so a stack that runs
+cannot be stopped by this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from modelplane.stacks.rival import Rival
 
 LOOKING = "looks for an install of somebody else's"
 _PROVIDED = "have the cluster's components Provided (spec.cluster.existing.components)"
+# Once charts of ours are there the setting alone is refused (serving_stack_standing).
+_AGAIN = "delete the cluster and register it with components Provided"
 # What the provider reports of an Object that only observes: no such object, or no such kind on the cluster.
 _ABSENT = (status.NOT_THERE, "no matches for kind", "could not find the requested resource")
 
@@ -43,12 +46,21 @@ class Look:
         return "; ".join(self.found) or self.problem or LOOKING
 
 
-def looks(rendered: Sequence[Rendered], renderer: Renderer, inputs: Inputs) -> dict[str, Look]:
-    """Return a look per component that may have rivals and was never installed; none on clusters we made."""
+def looks(
+    rendered: Sequence[Rendered], renderer: Renderer, inputs: Inputs, *, first: bool
+) -> dict[str, Look]:
+    """Return a look per component that may have rivals and was never installed; none on clusters we made.
+
+    Args:
+        rendered: the components.
+        renderer: of the stack.
+        inputs: of the pass.
+        first: nothing is installed yet, so the cluster may still become Provided.
+    """
     if renderer.context.cloud != c.EXISTING:
         return {}
     return {
-        each.component.key: _look(each, rivals, renderer, inputs)
+        each.component.key: _look(each, rivals, renderer, inputs, _PROVIDED if first else _AGAIN)
         for each in rendered
         if not each.checks
         and (rivals := each.component.rivals(renderer.context))
@@ -56,11 +68,27 @@ def looks(rendered: Sequence[Rendered], renderer: Renderer, inputs: Inputs) -> d
     }
 
 
-def held(rendered: Sequence[Rendered], found: Mapping[str, Look]) -> list[Rendered]:
-    """Return the components, those with a rival or an open question not to be created."""
+def held(rendered: Sequence[Rendered], found: Mapping[str, Look], *, first: bool) -> list[Rendered]:
+    """Return the components, those with a rival or an open question not to be created.
+
+    Args:
+        rendered: the components.
+        found: the looks, by component.
+        first: nothing is installed yet. Then one rival keeps all of them away: half a stack could not stay
+            beside what is there, nor give way to it, since a cluster with charts does not become Provided.
+    """
+    open_ = [key for key, look in found.items() if not look.clear]
+
+    def why(each: Rendered) -> str:
+        if each.component.key in open_:
+            return found[each.component.key].message
+        if first and open_ and not each.checks and not each.component.own:
+            return f"nothing is installed before the way is clear for {', '.join(open_)}"
+        return ""
+
     return [
-        replace(each, desired=tuple(replace(d, blocked=look.message) for d in each.desired))
-        if (look := found.get(each.component.key)) and not look.clear
+        replace(each, desired=tuple(replace(d, blocked=blocked) for d in each.desired))
+        if (blocked := why(each))
         else each
         for each in rendered
     ]
@@ -71,10 +99,10 @@ def _installed(each: Rendered, inputs: Inputs) -> bool:
         return True
     # An Object or Release that cannot be seen in this pass was there before: asking again would drop it.
     told = paths.mappings(inputs.composite, "status", "components")
-    return any(x.get("name") == each.component.key and x.get("state") in status.CREATED for x in told)
+    return any(x.get("name") == each.component.key and paths.text(x, "state") in status.CREATED for x in told)
 
 
-def _look(each: Rendered, rivals: Sequence[Rival], renderer: Renderer, inputs: Inputs) -> Look:
+def _look(each: Rendered, rivals: Sequence[Rival], renderer: Renderer, inputs: Inputs, give_way: str) -> Look:
     keys = [f"rival-{each.component.key}-{index}" for index in range(len(rivals))]
     objects = tuple(renderer.look(key, rival) for key, rival in zip(keys, rivals, strict=True))
     found, problem, clear = [], "", True
@@ -87,7 +115,7 @@ def _look(each: Rendered, rivals: Sequence[Rival], renderer: Renderer, inputs: I
         if why or not standing or not paths.is_true(seen, "Synced"):
             problem, clear = problem or why[: status.MESSAGE_LIMIT], False
         elif not rival.ours(standing, _release(each, renderer)):
-            found.append(_stands(rival))
+            found.append(f"{rival} is somebody else's: remove it, or {rival.instead or give_way}")
     return Look(objects, tuple(found), problem, clear and not found)
 
 
@@ -96,10 +124,6 @@ def _release(each: Rendered, renderer: Renderer) -> str:
         return ""
     pin = renderer.context.release.pin(each.component.pin)
     return each.component.release_name or names.release(pin.chart)
-
-
-def _stands(rival: Rival) -> str:
-    return f"{rival} is somebody else's: remove it, or {rival.instead or _PROVIDED}"
 
 
 def objects(found: Mapping[str, Look]) -> list[Desired]:

@@ -62,7 +62,10 @@ class Renderer:
     installed: frozenset[str] = frozenset()
 
     def render(self, components: Sequence[Component]) -> list[Rendered]:
-        """Return each component with its resources, in the stack's order."""
+        """Return each component with its resources, in the stack's order.
+
+        What only looks waits for nothing: a cluster that lacks three components is told of all three.
+        """
         manifests = {x.key: self._manifests(x) for x in components}
         return [
             Rendered(
@@ -76,12 +79,17 @@ class Renderer:
                     )
                     for key, manifest in manifests[component.key].items()
                 ),
-                checks=self.provided and not component.own,
+                checks=self._checks_only(component),
             )
             for component in components
         ]
 
+    def _checks_only(self, component: Component) -> bool:
+        return self.provided and not component.own
+
     def _before(self, component: Component, manifests: Mapping[str, Mapping[str, Manifest]]) -> list[str]:
+        if self._checks_only(component):
+            return []
         # What was left out is taken to be there: only what is optional can be.
         return [key for need in before(component) for key in manifests.get(need, ())]
 
@@ -100,7 +108,7 @@ class Renderer:
         return tuple(key for user in (*users, *component.outlives) for key in manifests.get(user, ()))
 
     def _manifests(self, component: Component) -> dict[str, Manifest]:
-        if self.provided and not component.own:
+        if self._checks_only(component):
             return self._checks(component)
         if isinstance(component, ChartComponent):
             return {component.key: self._release(component)}
