@@ -98,6 +98,7 @@ def test_prefill_and_decode_go_to_one_cluster_with_their_phases() -> None:
     ],
 )
 def test_an_endpoint_comes_with_readiness_and_an_address(address: str, host: str) -> None:
+    """C71: no traffic to a replica that is still loading, and then with the labels people select by."""
     fleet, xr = b.Fleet(b.cluster(gateway=address)), b.deployment(labels={"app": "chat"})
     first = fleet.apply(xr, ready=False)
     assert set(first.resources) == {"replica-north-0"}

@@ -19,6 +19,7 @@ INVALID_NODE_SELECTOR = "InvalidNodeSelector"
 PARKED = "Parked"
 ALL_REPLICAS_READY = "AllReplicasReady"
 MODEL_STARTING = "ModelStarting"
+CAPACITY_LOST = "CapacityLost"
 NO_REPLICAS_SCHEDULED = "NoReplicasScheduled"
 CACHE_RESOLVED = "ModelCacheResolved"
 CACHE_NOT_FOUND = "ModelCacheNotFound"
@@ -136,7 +137,12 @@ def _ready(ask: Ask, outcome: Outcome) -> Condition:
     starting = _some(_placement(ask, s)["replica"] for s in outcome.seats if not s.ready)
     waits = f"; waiting for ModelReplica {starting}" if starting else ""
     message = f"{ready} of {ask.replicas} replicas ready{waits}"
-    return Condition(c.REPLICAS_READY, False, MODEL_STARTING, message)
+    lost = _some({s.lost for s in outcome.seats if s.lost})
+    if lost:
+        message += (
+            f"; {lost}, fewer than what is placed there needs: see status.pools of the InferenceCluster"
+        )
+    return Condition(c.REPLICAS_READY, False, CAPACITY_LOST if lost else MODEL_STARTING, message)
 
 
 def _some(found: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ The answer depends on the objects' contents alone, never on the order they come 
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from modelplane.schedule import fill, retain, rolling
 from modelplane.schedule.ask import Ask
@@ -55,7 +56,14 @@ def place(
     stay = (*good, *kept_old, *_bridging(leaving, good, missing))
     gone = [s for s in seats if all(s is not other for other in stay)]
     short = whys if len(new) < number else ()
-    return Outcome(sorted(stay, key=_order), missing, short, len(fleet), gone)
+    return Outcome(
+        [_told(s, fleet, ledger) for s in sorted(stay, key=_order)], missing, short, len(fleet), gone
+    )
+
+
+def _told(seat: Seat, fleet: Mapping[str, Cluster], ledger: Ledger) -> Seat:
+    lost = retain.lost(seat, fleet.get(seat.cluster), ledger)
+    return replace(seat, lost=lost) if lost else seat
 
 
 def _order(seat: Seat) -> tuple[str, int]:

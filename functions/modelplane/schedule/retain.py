@@ -162,6 +162,20 @@ def _beside(
     raise _LeaveError(f"{cluster.name} has no pool for engine {engine.name}")
 
 
+def lost(seat: Seat, cluster: Cluster | None, ledger: Ledger) -> str:
+    """Return which pool of a replica that does not serve has too few nodes ready for what is on it, or "".
+
+    Its pods may wait for a node, however sound they are: a cordoned or broken one is not theirs to mend.
+    """
+    if seat.ready or cluster is None:
+        return ""
+    for name in sorted({bench.pool for bench in seat.benches.values()}):
+        pool = cluster.pools.get(name)
+        if pool and pool.nodes < pool.declared and not ledger.fits(cluster.name, pool, {}):
+            return f"{cluster.name}/{name} has {pool.nodes} of {pool.declared} nodes ready"
+    return ""
+
+
 def yields(replica: Replica, cluster: Cluster, ledger: Ledger, replicas: Mapping[Holder, Replica]) -> str:
     """Return whom the replica must give way to, or an empty string.
 

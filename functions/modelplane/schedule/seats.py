@@ -42,6 +42,7 @@ class Seat:
         doubtful: one that stays as it is and might be leaving, were all in view: it fills a place, but is no
             surplus that scaling down may take.
         outdated: a leaving one that runs an older template and is replaced at the strategy's pace.
+        lost: one that does not serve: which of its pools has lost nodes that what is placed there needs.
     """
 
     cluster: str
@@ -53,6 +54,7 @@ class Seat:
     urgent: bool = False
     doubtful: bool = False
     outdated: bool = False
+    lost: str = ""
 
     @property
     def ready(self) -> bool:
