@@ -7,7 +7,9 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import yaml
 
@@ -22,8 +24,17 @@ CONTROLLERS = ("garbage-collector-controller", "namespace-controller")
 class ApiServer:
     """A bare Kubernetes API below one folder: `data/`, `certs/`, `logs/` and `kubeconfig`."""
 
-    def __init__(self, binaries: Binaries, home: Path) -> None:
+    def __init__(
+        self,
+        binaries: Binaries,
+        home: Path,
+        controllers: Sequence[str] = CONTROLLERS,
+        users: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Prepare it; `users` are names, each with the one group it is in, beside the administrator."""
         self.home = home
+        self._controllers = controllers
+        self._users = {name: (secrets.token_hex(16), group) for name, group in users.items()}
         self.logs = home / "logs"
         self.logs.mkdir(parents=True, exist_ok=True)
         self.kubeconfig = home / "kubeconfig"
@@ -43,11 +54,12 @@ class ApiServer:
     def start(self) -> None:
         """Start all three, each when the one before it answers."""
         _service_account_key(self._certs / "service-accounts.key")
-        (self._certs / "tokens.csv").write_text(f'{self._token},admin,admin,"system:masters"\n')
+        known = [f"{self._token},admin,admin,system:masters"]
+        known += [f"{token},{name},{name},{group}" for name, (token, group) in self._users.items()]
+        (self._certs / "tokens.csv").write_text("\n".join(known) + "\n")
         self.etcd.start(lambda: listens(self._client_port))
         self.start_api()
-        self.kubeconfig.write_text(yaml.safe_dump(self._access()))
-        self.kubeconfig.chmod(0o600)
+        self._write_access(self.kubeconfig, self._token)
         self.manager.start(lambda: listens(self._manager_port))
 
     def start_api(self) -> None:
@@ -69,13 +81,23 @@ class ApiServer:
         except (urllib.error.URLError, OSError):
             return False
 
-    def _access(self) -> dict[str, object]:
+    def access(self, name: str, token: str = "") -> Path:
+        """A kubeconfig for a user that was given, or for whoever has the token."""
+        path = self.home / f"kubeconfig-{name}"
+        self._write_access(path, token or self._users[name][0])
+        return path
+
+    def _write_access(self, path: Path, token: str) -> None:
+        path.write_text(yaml.safe_dump(self._access(token)))
+        path.chmod(0o600)
+
+    def _access(self, token: str) -> dict[str, object]:
         return {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "controlplane",
             "contexts": [{"name": "controlplane", "context": {"cluster": "controlplane", "user": "admin"}}],
-            "users": [{"name": "admin", "user": {"token": self._token}}],
+            "users": [{"name": "admin", "user": {"token": token}}],
             "clusters": [
                 {
                     "name": "controlplane",
@@ -129,7 +151,7 @@ class ApiServer:
             f"--kubeconfig={self.kubeconfig}",
             f"--bind-address={LOOPBACK}",
             f"--secure-port={self._manager_port}",
-            f"--controllers={','.join(CONTROLLERS)}",
+            f"--controllers={','.join(self._controllers)}",
             "--leader-elect=false",
         ]
 

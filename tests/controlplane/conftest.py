@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from controlplane.client import Client
     from controlplane.control_plane import ControlPlane
+    from controlplane.installed import Installed
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,6 +32,17 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     from controlplane.control_plane import ControlPlane  # noqa: PLC0415
 
     with ControlPlane(find_or_build()) as running:
+        yield running
+        running.failed = request.session.testsfailed > 0
+
+
+@pytest.fixture(scope="session")
+def installed(request: pytest.FixtureRequest, crds: Path) -> Iterator[Installed]:
+    """A second control plane, installed from packages; whoever writes to it puts it back."""
+    from controlplane.binaries import find_or_build  # noqa: PLC0415
+    from controlplane.installed import Installed  # noqa: PLC0415
+
+    with Installed(find_or_build(), crds) as running:
         yield running
         running.failed = request.session.testsfailed > 0
 

@@ -28,9 +28,28 @@ class Core:
     """The core as its chart would run it: `core init` once, then `core start`."""
 
     def __init__(
-        self, binaries: Binaries, server: ApiServer, client: Client, options: Sequence[str] = ()
+        self,
+        binaries: Binaries,
+        server: ApiServer,
+        client: Client,
+        options: Sequence[str] = (),
+        *,
+        kubeconfig: Path | None = None,
+        activations: Sequence[str] = ("*",),
     ) -> None:
+        """Prepare it; nothing runs yet.
+
+        Args:
+            binaries: where `crossplane` is.
+            server: the API server it works on.
+            client: the administrator's, for what the chart would install.
+            options: further ones for `core start`; the last of two of one name counts.
+            kubeconfig: who core is; the administrator where None.
+            activations: the chart's provider.defaultActivations; its default serves every managed resource
+                that a provider defines.
+        """
         self._binaries = binaries
+        self._activations = activations
         self._options = tuple(options)
         self._server = server
         self._client = client
@@ -41,7 +60,7 @@ class Core:
         self._webhook, self._metrics, self._health = free_ports(3)
         # What the chart sets as environment. KUBECONFIG replaces the pod's service account.
         self._env = {
-            "KUBECONFIG": str(server.kubeconfig),
+            "KUBECONFIG": str(kubeconfig or server.kubeconfig),
             "POD_NAMESPACE": NAMESPACE,
             "POD_SERVICE_ACCOUNT": "crossplane",
             "TLS_CA_SECRET_NAME": CA_SECRET,
@@ -77,8 +96,8 @@ class Core:
         command = [str(self._binaries.crossplane), "core", "init"]
         command += ["--cr-ds-path", str(self._binaries.crossplane_crds)]
         command += ["--webhook-configurations-path", str(self._binaries.crossplane_webhooks)]
-        # The chart's default: every managed resource that a provider defines is served.
-        command += ["--activation", "*"]
+        for activation in self._activations:
+            command += ["--activation", activation]
         for _ in range(INIT_TRIES):
             with log.open("ab") as out:
                 done = subprocess.run(

@@ -43,10 +43,14 @@ class Function:
 
     def start(self) -> None:
         """Serve on the first address and make core know the function."""
+        self.serve()
+        self.install()
+
+    def serve(self) -> None:
+        """Serve on the first address; core does not know of it yet."""
         self._write_certificates()
         self._names.start()
         self.start_server(0)
-        self.install()
 
     def start_server(self, place: int) -> None:
         """Start one server; each has an address of its own behind the one endpoint."""
@@ -70,7 +74,16 @@ class Function:
                 "spec": {"package": reference, "packagePullPolicy": "IfNotPresent"},
             }
         )
-        wait_for("the function has an active revision", lambda: self.revision() is not None)
+        return self.adopt()
+
+    def adopt(self, package: str = "") -> Document:
+        """Stand in for the runtime of the active revision, of that package where one is named; returns it."""
+
+        def active() -> bool:
+            found = self.revision()
+            return found is not None and package in ("", found["spec"]["image"])
+
+        wait_for(f"the function has an active revision {package}", active, seconds=60)
         revision = self.revision()
         assert revision is not None
         self._client.apply(self._runtime_status(revision["metadata"]["name"]), subresource="status")

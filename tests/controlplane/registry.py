@@ -14,6 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -70,6 +71,14 @@ class Registry:
         }
         kept = self._keep(MANIFEST, json.dumps(manifest).encode())
         self.tags.setdefault(repository, {})[tag] = str(kept["digest"])
+        return f"{self.host}/{repository}:{tag}"
+
+    def serve(self, layout: Path, repository: str, tag: str) -> str:
+        """Serve the one image of an OCI layout and return its full reference."""
+        (listed,) = json.loads((layout / "index.json").read_bytes())["manifests"]
+        for path in (layout / "blobs/sha256").iterdir():
+            self._keep(MANIFEST if f"sha256:{path.name}" == listed["digest"] else LAYER, path.read_bytes())
+        self.tags.setdefault(repository, {})[tag] = str(listed["digest"])
         return f"{self.host}/{repository}:{tag}"
 
     def _keep(self, media_type: str, content: bytes) -> dict[str, Any]:
