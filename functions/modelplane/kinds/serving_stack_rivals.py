@@ -78,13 +78,15 @@ def held(rendered: Sequence[Rendered], found: Mapping[str, Look], *, first: bool
             beside what is there, nor give way to it, since a cluster with charts does not become Provided.
     """
     open_ = [key for key, look in found.items() if not look.clear]
+    standing = [key for key in open_ if found[key].found]
+    others = (
+        f"nothing is installed before the way is clear for {', '.join(standing)}" if standing else LOOKING
+    )
 
     def why(each: Rendered) -> str:
         if each.component.key in open_:
             return found[each.component.key].message
-        if first and open_ and not each.checks and not each.component.own:
-            return f"nothing is installed before the way is clear for {', '.join(open_)}"
-        return ""
+        return others if first and open_ and not each.checks and not each.component.own else ""
 
     return [
         replace(each, desired=tuple(replace(d, blocked=blocked) for d in each.desired))
