@@ -7,7 +7,8 @@ OUT ?= out
 EXAMPLES := dynamo-h200 standard-h200 dynamo-l4 single-gpu
 export CRDS_DIR ?= $(wildcard $(CURDIR)/crds)
 
-.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean docs serve-docs shown
+.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean docs serve-docs shown \
+  package push try-image
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -76,6 +77,20 @@ controlplane: $(VENV)/.controlplane ## Run a real API server and Crossplane core
 
 test-controlplane: $(VENV)/.controlplane ## Test against them; Go builds what is not installed, once
 	$(BIN)/pytest tests/controlplane
+
+# BUILDER, BASE and PLATFORM reach image.sh by the environment. RUNTIME=none packs a function without its runtime.
+package: $(STAMP) ## Build the runtime image and both packages into out/package; REGISTRY= is where they will go
+	@[ -n "$(RUNTIME)" ] || package/function/image.sh $(OUT)/runtime
+	$(BIN)/python tools/make_package.py build --out $(OUT)/package $(if $(REGISTRY),--registry '$(REGISTRY)') \
+	  $(if $(filter none,$(RUNTIME)),,--runtime '$(or $(RUNTIME),$(OUT)/runtime)')
+
+push: $(STAMP) ## Build the packages from a clean commit and push them to REGISTRY=, with skopeo, crane or crossplane
+	@$(BIN)/python tools/make_package.py check --registry '$(REGISTRY)'
+	@$(MAKE) --no-print-directory package
+	$(BIN)/python tools/make_package.py push --out $(OUT)/package --registry '$(REGISTRY)'
+
+try-image: $(STAMP) ## Start the built image's files, read-only, and measure size and start; root on Linux
+	$(BIN)/python tools/try_image.py $(OUT)/runtime
 
 serve: $(STAMP) ## Run the function on loopback without TLS, for `crossplane composition render`
 	$(BIN)/modelplane serve --insecure --address 127.0.0.1:9443

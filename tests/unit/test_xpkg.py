@@ -13,22 +13,11 @@ import yaml
 
 import oci
 import xpkg
+from builders.packages import put, runtime, tree
 from contract.xrds import APIS, ROOT, load
 
 RELEASE = xpkg.Release("v0.1.0", "registry.local:5000/acme", "0123abc")
 BOTH = pytest.mark.parametrize("repository", xpkg.REPOSITORIES)
-
-
-def runtime(folder: Path, *architectures: str, **settings: Any) -> Path:
-    """A layout of the image that serves the function, one layer with one file."""
-    settings = {"User": "2000:2000", "Entrypoint": ["/usr/bin/python3"], **settings}
-    layer = oci.layer({"usr/bin/python3": b"\x7fELF"}, {})
-    made = [
-        oci.Image({"os": "linux", "architecture": it, "config": settings}, (layer,))
-        for it in architectures or ("amd64",)
-    ]
-    oci.write(folder, made, "runtime")
-    return folder
 
 
 def files(layer: oci.Layer) -> dict[str, bytes]:
@@ -156,20 +145,6 @@ def test_a_runtime_that_the_kubelet_would_not_start_is_refused(
     assert str(tmp_path) in str(error.value), reason
 
 
-def tree(folder: Path) -> Path:
-    """The least that packages are made of."""
-    for name in ("apis/a.yaml", "compositions/a.yaml", "package/activation.yaml"):
-        put(folder, name, {"kind": "Thing", "metadata": {"name": "a"}})
-    for name in ("package/crossplane.yaml", "package/function/crossplane.yaml"):
-        put(folder, name, {"kind": "Configuration", "spec": {"dependsOn": []}})
-    return folder
-
-
-def put(folder: Path, name: str, document: dict[str, Any]) -> None:
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(yaml.safe_dump(document))
-
-
 @pytest.mark.parametrize(
     ("name", "text", "says", "reason"),
     [
@@ -203,4 +178,4 @@ def test_only_what_is_named_goes_in(tmp_path: Path) -> None:
     put(tree(tmp_path), "package/install/roles.yaml", {"kind": "ClusterRole"})
     put(tmp_path, "package/crds/a.yaml", {"kind": "CustomResourceDefinition"})
     kinds = {one["kind"] for documents in xpkg.contents(tmp_path).values() for one in documents}
-    assert kinds == {"Configuration", "Thing"}
+    assert kinds == {"Configuration", "Function", "Thing"}
