@@ -112,7 +112,8 @@ def _row(path: str, field: Schema, required: bool) -> str:
         if values := items.get("enum"):
             said.append(f"Each one of {', '.join(f'`{x}`' for x in values)}.")
     if limits:
-        said.append(f"{', '.join(limits).capitalize() if limits[0][0].isalpha() else ', '.join(limits)}.")
+        # Not capitalize(): it writes the rest in lower case, patterns too.
+        said.append(f"{limits[0][0].upper()}{', '.join(limits)[1:]}.")
     default = f"`{_literal(field['default'])}`" if "default" in field else "required" if required else ""
     return f"| `{path}` | {_type(field)} | {_cell(default)} | {_cell(' '.join(filter(None, said)))} |"
 

@@ -279,17 +279,15 @@ def test_the_job_reads_charts_from_the_mirror_with_its_credentials(
 
 
 def test_nothing_of_the_spec_is_part_of_a_shell_text(releases: versions.Release) -> None:
-    hostile = "$(touch /tmp/x);`id`\nrm -rf /"
-    answers = []
-    for mirror in (hostile, "registry.example.org"):
-        composite = stacks.stack(
-            images={"mirror": mirror}, status={"stackRelease": OLD.name}, stackRelease=NEXT
-        )
+    commands = []
+    for images in ({"mirror": "odd--name.example.org:5000/a_b"}, {}):
+        composite = stacks.stack(images=images, status={"stackRelease": OLD.name}, stackRelease=NEXT)
         answer, _ = stacks.settled(composite)
         (key,) = [k for k in chart_crd_keys(answer) if "job" in k]
-        answers.append(stacks.remote(answer, key)["spec"]["template"]["spec"]["containers"][0])
-    assert answers[0]["command"] == answers[1]["command"]
-    assert hostile not in str(answers[0]["command"])
+        container = stacks.remote(answer, key)["spec"]["template"]["spec"]["containers"][0]
+        commands.append(container["command"])
+    assert commands[0] == commands[1]
+    assert "odd" not in str(commands[0])
 
 
 def test_the_job_may_touch_crds_and_nothing_else(releases: versions.Release) -> None:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from modelplane import contracts as c
 from modelplane.api.base import Model
+from modelplane.api.images import ImagesBlock
 
 DEFAULT_CIDR = "10.0.0.0/16"
 ANYWHERE = "0.0.0.0/0"
@@ -133,7 +134,7 @@ class EKSClusterSpec(Model):
     deletion_protection: bool = False
     tags: dict[str, str] = Field(default_factory=dict)
     stack_release: str = ""
-    images: dict[str, Any] = Field(default_factory=dict)
+    images: ImagesBlock = Field(default_factory=dict)
     components: dict[str, dict[str, Any]] = Field(default_factory=dict)
     node_pools: tuple[NamedPool, ...] = ()
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from modelplane.api.base import Model
+from modelplane.api.images import ImagesBlock
 
 
 class SecretRef(Model):
@@ -95,6 +96,6 @@ class InferenceClusterSpec(Model):
     cluster: ClusterSource
     stack: str = "Standard"
     stack_release: str = ""
-    images: dict[str, Any] | None = None
+    images: ImagesBlock | None = None
     components: dict[str, Any] | None = None
     node_pools: tuple[NodePool, ...] = ()

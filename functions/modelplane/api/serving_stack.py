@@ -6,6 +6,7 @@ from pydantic import Field
 
 from modelplane import contracts as c
 from modelplane.api.base import Model
+from modelplane.api.images import Mirror
 
 
 class SecretEntry(Model):
@@ -41,7 +42,7 @@ class PullSecretRef(Model):
 class ImageSettings(Model):
     """Where images and charts come from."""
 
-    mirror: str = ""
+    mirror: Mirror = ""
     pull_secret_ref: PullSecretRef | None = None
 
 
