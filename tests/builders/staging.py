@@ -1,4 +1,4 @@
-"""What a staging run finds around it: a report that only listens, a hub and a registry of our own."""
+"""What a staging run finds around it: a report that only listens, and a registry of our own."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ import gzip
 import hashlib
 import io
 import json
-import sys
 import tarfile
 import threading
-import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from modelplane.staging.report import Report
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
-
-def env(root: Path, source: str = "HuggingFace", location: str = "a/b", **over: str) -> dict[str, str]:
+def env(root: Path, source: str = "HuggingFace", location: str = "lab/small", **over: str) -> dict[str, str]:
     """The environment of a run."""
     base = {
         "STAGING_ROOT": str(root),
@@ -58,72 +52,6 @@ class Heard(Report):
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-class Hub:
-    """Stands in for huggingface_hub: same calls, same kinds of errors, and files that may come out wrong."""
-
-    class HfHubHTTPError(OSError):
-        def __init__(self, text: str = "", code: int = 0) -> None:
-            super().__init__(text)
-            self.response = types.SimpleNamespace(status_code=code)
-
-    class RepositoryNotFoundError(HfHubHTTPError):
-        pass
-
-    class GatedRepoError(RepositoryNotFoundError):
-        pass
-
-    class RevisionNotFoundError(HfHubHTTPError):
-        pass
-
-    class HFValidationError(ValueError):
-        pass
-
-    def __init__(self) -> None:
-        self.calls: list[dict[str, Any]] = []
-        self.fails: Callable[[], Exception] | None = None
-        self.files: dict[str, bytes] = {"config.json": b"{}", "model.safetensors": b"weights" * 99}
-        self.spoiled = 0
-
-    def HfApi(self) -> Hub:  # noqa: N802
-        return self
-
-    def model_info(self, *_: str, **__: Any) -> Any:
-        if self.fails is not None:
-            raise self.fails()
-        siblings = [
-            types.SimpleNamespace(
-                size=len(data),
-                blob_id="0" * 40,
-                lfs=types.SimpleNamespace(sha256=sha256(data), size=len(data)),
-            )
-            for data in self.files.values()
-        ]
-        return types.SimpleNamespace(sha=COMMIT, siblings=siblings)
-
-    def snapshot_download(self, **asked: Any) -> str:
-        self.calls.append(asked)
-        repo = Path(asked["cache_dir"]) / "models--a--b"
-        snapshot = repo / "snapshots" / COMMIT
-        snapshot.mkdir(parents=True, exist_ok=True)
-        (repo / "blobs").mkdir(exist_ok=True)
-        for name, data in self.files.items():
-            blob = repo / "blobs" / sha256(data)
-            if not blob.exists():
-                blob.write_bytes(b"spoiled" if self.spoiled else data)
-                self.spoiled = max(0, self.spoiled - 1)
-            if not (snapshot / name).is_symlink():
-                (snapshot / name).symlink_to(f"../../blobs/{blob.name}")
-        return str(snapshot)
-
-
-def install(monkeypatch: pytest.MonkeyPatch, hub: Hub) -> None:
-    """Let an import of huggingface_hub find the stand-in."""
-    for name in ("huggingface_hub", "huggingface_hub.errors"):
-        module = types.ModuleType(name)
-        module.__dict__.update({k: getattr(hub, k) for k in dir(hub) if not k.startswith("__")})
-        monkeypatch.setitem(sys.modules, name, module)
 
 
 def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, *, packed: bool = False) -> bytes:

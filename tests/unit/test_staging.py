@@ -1,4 +1,4 @@
-"""A staging run, here: a hub that is not the real one, and a volume that is a folder."""
+"""A staging run, here: what is told of it, and a volume that is a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -15,134 +15,68 @@ from typing import Any
 import pytest
 
 from builders import staging as s
-from modelplane.staging import hub as hubs
 from modelplane.staging import main as program
-from modelplane.staging import volume as volumes
 from modelplane.staging.outcome import HOPELESS, RETRY, STAGED, Failure
 from modelplane.staging.report import Report, Watch
 from modelplane.staging.volume import Volume
 
 
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> s.Hub:
-    found = s.Hub()
-    s.install(monkeypatch, found)
-    return found
+@dataclass
+class Source:
+    """A source that fails before it stages; what it stages is a folder.
+
+    Attributes:
+        fails: what it raises, one a try.
+        done: bytes that are there at each failure.
+    """
+
+    root: Path
+    fails: list[Exception] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    tries: int = 0
+
+    def progress(self) -> tuple[int, int]:
+        return self.done[min(self.tries, len(self.done)) - 1] if self.done and self.tries else 0, 9
+
+    def fetch(self) -> tuple[Path, str]:
+        self.tries += 1
+        if self.tries <= len(self.fails):
+            raise self.fails[self.tries - 1]
+        return self.root, "1" * 40
 
 
-def heard(**over: Any) -> s.Heard:
-    return s.Heard(**over)
+def run(
+    root: Path, source: Source, monkeypatch: pytest.MonkeyPatch, *, pauses: tuple[float, ...] = ()
+) -> tuple[int, s.Heard]:
+    monkeypatch.setitem(program.SOURCES, "HuggingFace", lambda *_: source)  # type: ignore[misc]
+    report = s.Heard()
+    return program.main(s.env(root), report, pauses), report
 
 
-def run(root: Path, report: s.Heard | None = None, **over: str) -> int:
-    return program.main(s.env(root, **over), report or heard())
-
-
-def test_weights_are_staged_in_the_hubs_layout_marked_last_and_pointed_to(hub: s.Hub, tmp_path: Path) -> None:
-    report = heard()
-    assert run(tmp_path, report, STAGING_REVISION="v1", HF_TOKEN="t") == STAGED
-    assert hub.calls == [{"repo_id": "a/b", "revision": "v1", "cache_dir": str(tmp_path), "token": "t"}]
-    (marker,) = (tmp_path / ".modelplane").glob("*.json")
-    assert json.loads(marker.read_text())["revision"] == s.COMMIT
-    assert (tmp_path / "model" / "config.json").read_bytes() == b"{}", "loadable by path as well"
-    total = str(sum(map(len, hub.files.values())))
-    assert report.last == {
-        "state": "Staged",
-        "revision": s.COMMIT,
-        "bytesDone": total,
-        "bytesTotal": total,
-    }
-
-
-def test_a_second_run_finds_the_marker_downloads_nothing_and_reports_again(
-    hub: s.Hub, tmp_path: Path
-) -> None:
-    reports = [heard(), heard()]
-    assert [run(tmp_path, report) for report in reports] == [STAGED, STAGED]
-    assert len(hub.calls) == 1
-    assert hub.calls[0]["revision"] is None, "no revision is the default branch"
-    assert hub.calls[0]["token"] is False, "no token asks anonymously"
-    assert reports[0].last == reports[1].last
-
-
-def test_a_run_that_nobody_heard_of_is_not_over(hub: s.Hub, tmp_path: Path) -> None:
-    assert run(tmp_path, heard(taken=False)) == RETRY
-    assert run(tmp_path) == STAGED
-    assert len(hub.calls) == 1
-
-
-def test_another_revision_is_staged_beside_and_the_link_goes_back_and_forth(
-    hub: s.Hub, tmp_path: Path
-) -> None:
-    run(tmp_path)
-    first = (tmp_path / "model").resolve()
-    run(tmp_path, STAGING_ID="id2", STAGING_REVISION="v2")
-    assert [call["revision"] for call in hub.calls] == [None, "v2"]
-    assert first.is_dir()
-    run(tmp_path)
-    assert len(hub.calls) == 2, "what was staged before is pointed to again"
-    assert (tmp_path / "model").resolve() == first
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"path": "gone"}', '{"path": 3}', '{"path": "."}'])
-def test_a_marker_that_proves_nothing_is_not_believed(hub: s.Hub, tmp_path: Path, text: str) -> None:
-    folder = tmp_path / ".modelplane"
-    folder.mkdir()
-    (folder / "id1.json").write_text(text)
-    assert run(tmp_path) == STAGED
-    assert len(hub.calls) == 1
-
-
-def test_a_file_that_differs_from_its_digest_is_fetched_again(hub: s.Hub, tmp_path: Path) -> None:
-    """The hub's cache compares sizes only."""
-    hub.spoiled = 1
-    report = heard()
-    assert run(tmp_path, report) == RETRY
-    assert report.last["reason"] == "Corrupt"
-    assert not list((tmp_path / ".modelplane").glob("*.json"))
-    assert run(tmp_path) == STAGED
-    assert (tmp_path / "model" / "config.json").read_bytes() == b"{}"
-
-
-def test_small_files_are_verified_as_git_names_them(tmp_path: Path) -> None:
-    good = tmp_path / "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-    good.write_bytes(b"")
-    hubs.verify(tmp_path)
-    good.write_bytes(b"x")
-    with pytest.raises(Failure):
-        hubs.verify(tmp_path)
-    assert not good.exists()
-
-
-FAILURES: list[tuple[str, Callable[[], Exception], int, str]] = [
-    ("no such repository", lambda: s.Hub.RepositoryNotFoundError("404"), HOPELESS, "NotFound"),
-    ("terms not accepted", lambda: s.Hub.GatedRepoError("403"), HOPELESS, "Unauthorized"),
-    ("the token is refused", lambda: s.Hub.HfHubHTTPError("x", 401), HOPELESS, "Unauthorized"),
-    ("no such revision", lambda: s.Hub.RevisionNotFoundError("404"), HOPELESS, "NotFound"),
-    ("no repository id at all", lambda: s.Hub.HFValidationError("bad"), HOPELESS, "Invalid"),
-    ("the hub is overloaded", lambda: s.Hub.HfHubHTTPError("x", 503), RETRY, "Unreachable"),
-    ("the volume is full", lambda: OSError(errno.ENOSPC, "No space left"), HOPELESS, "NoSpace"),
-    ("the quota is used up", lambda: OSError(errno.EDQUOT, "Quota"), HOPELESS, "NoSpace"),
-    ("not ours to write", lambda: PermissionError(errno.EACCES, "denied"), HOPELESS, "Failed"),
-    ("the hub does not answer", lambda: ConnectionError("reset"), RETRY, "Unreachable"),
-    ("the hub answers slowly", lambda: TimeoutError("read"), RETRY, "Unreachable"),
-    ("the client breaks", lambda: RuntimeError("https://x/?sig=s3cret"), RETRY, "Failed"),
+FAILURES: list[tuple[str, Exception, int, str]] = [
+    ("it says so itself", Failure("NotFound", "none", hopeless=True), HOPELESS, "NotFound"),
+    ("it may pass", Failure("Unreachable", "503"), RETRY, "Unreachable"),
+    ("the volume is full", OSError(errno.ENOSPC, "No space left"), HOPELESS, "NoSpace"),
+    ("the quota is used up", OSError(errno.EDQUOT, "Quota"), HOPELESS, "NoSpace"),
+    ("not ours to write", PermissionError(errno.EACCES, "denied"), HOPELESS, "Failed"),
+    ("it does not answer", ConnectionError("https://x/?sig=s3cret reset"), RETRY, "Unreachable"),
+    ("it answers slowly", TimeoutError("read"), RETRY, "Unreachable"),
+    ("the client breaks", RuntimeError("https://x/?sig=s3cret"), RETRY, "Failed"),
 ]
 
 
-@pytest.mark.parametrize(("reason", "fails", "code", "told"), FAILURES, ids=[f[0] for f in FAILURES])
+@pytest.mark.parametrize(("reason", "error", "code", "told"), FAILURES, ids=[f[0] for f in FAILURES])
 def test_a_failure_is_told_and_tried_again_only_where_that_can_help(
-    hub: s.Hub,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     reason: str,
-    fails: Callable[[], Exception],
+    error: Exception,
     code: int,
     told: str,
 ) -> None:
-    hub.fails = fails
-    report = heard()
-    assert run(tmp_path, report, HF_TOKEN="s3cret") == code, reason
+    found, report = run(tmp_path, Source(tmp_path, [error]), monkeypatch)
+    assert found == code, reason
     assert report.last["state"] == "Failed", reason
     assert report.last["reason"] == told, reason
     assert report.last["message"], reason
@@ -152,22 +86,43 @@ def test_a_failure_is_told_and_tried_again_only_where_that_can_help(
     assert "s3cret" not in out + json.dumps(report.told), reason
 
 
-@pytest.mark.parametrize("revision", ["../../x", "/etc", "a/../../b"])
-def test_a_revision_that_is_a_path_writes_nothing(hub: s.Hub, tmp_path: Path, revision: str) -> None:
-    assert run(tmp_path, STAGING_REVISION=revision) == HOPELESS
-    assert hub.calls == []
+LINE = Failure("Unreachable", "cut")
+TRIES: list[tuple[str, list[Exception], list[int], int, int]] = [
+    ("a line that breaks is gone on with in the same pod", [ConnectionError(), LINE], [], STAGED, 3),
+    ("not for ever", [LINE] * 4, [], RETRY, 3),
+    ("as long as bytes come it goes on", [LINE] * 5, [1, 2, 3, 4, 5], STAGED, 6),
+    ("bytes that are fetched again are none that came", [LINE] * 5, [5, 1, 2, 3, 4], RETRY, 3),
+    ("what differs is left to the next pod", [Failure("Corrupt", "x")], [], RETRY, 1),
+    ("what no try can mend is not tried", [Failure("NoSpace", "x", hopeless=True)], [], HOPELESS, 1),
+]
 
 
-def test_a_volume_that_is_too_small_says_so_before_the_download(
-    hub: s.Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("reason", "fails", "done", "code", "tries"), TRIES, ids=[t[0] for t in TRIES])
+def test_one_pod_is_patient_with_a_source_that_does_not_answer(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reason: str,
+    fails: list[Exception],
+    done: list[int],
+    code: int,
+    tries: int,
 ) -> None:
-    usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr(volumes.shutil, "disk_usage", lambda _: usage)
-    report = heard()
-    assert run(tmp_path, report) == HOPELESS
-    assert report.last["reason"] == "NoSpace"
-    assert "raise sizeGiB" in report.last["message"]
-    assert hub.calls == []
+    """A Job has few pods, and a first failure of one used up a quarter of them."""
+    source = Source(tmp_path, fails, done)
+    found, _ = run(tmp_path, source, monkeypatch, pauses=(0.0, 0.0))
+    assert (found, source.tries) == (code, tries), reason
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"path": "gone"}', '{"path": 3}', '{"path": "."}'])
+def test_a_marker_that_proves_nothing_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    folder = tmp_path / ".modelplane"
+    folder.mkdir()
+    (folder / "id1.json").write_text(text)
+    source = Source(tmp_path)
+    assert run(tmp_path, source, monkeypatch)[0] == STAGED
+    assert source.tries == 1
 
 
 ESCAPES = ["/etc/passwd", "../x", "a/../../x", "", "a\0b"]
@@ -179,12 +134,29 @@ def test_no_file_is_placed_outside_the_artifact(tmp_path: Path, name: str) -> No
         Volume(tmp_path, "id1").place(name)
 
 
-def test_no_file_is_placed_through_a_link(tmp_path: Path) -> None:
-    volume = Volume(tmp_path, "id1")
+@pytest.mark.parametrize(
+    ("reason", "target"),
+    [
+        ("above the artifact", "../../.."),
+        ("a neighbour whose name begins with the artifact's: a path is no text", "../id10"),
+    ],
+    ids=["above", "neighbour"],
+)
+def test_no_file_is_placed_through_a_link(tmp_path: Path, reason: str, target: str) -> None:
+    volume, neighbour = Volume(tmp_path, "id1"), Volume(tmp_path, "id10")
     volume.folder.mkdir(parents=True)
-    (volume.folder / "out").symlink_to(tmp_path)
+    neighbour.folder.mkdir()
+    (volume.folder / "out").symlink_to(target)
     with pytest.raises(Failure):
         volume.place("out/x")
+    assert not list(neighbour.folder.iterdir()), reason
+
+
+def test_a_file_is_placed_through_a_link_that_stays_inside(tmp_path: Path) -> None:
+    volume = Volume(tmp_path, "id1")
+    (volume.folder / "real").mkdir(parents=True)
+    (volume.folder / "alias").symlink_to("real")
+    assert volume.place("alias/x").resolve() == (volume.folder / "real" / "x").resolve()
 
 
 def test_pruning_keeps_what_engines_use_and_what_is_being_staged(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_what_s3_refuses_is_told_without_its_text(
 ) -> None:
     boto(monkeypatch, Client(error))
     report = s.Heard()
-    assert program.main(s.env(tmp_path, "Bucket", URI), report) == code
+    assert program.main(s.env(tmp_path, "Bucket", URI), report, ()) == code
     assert report.last["reason"] == reason
     assert "s3cret" not in str(report.told)
 

@@ -6,7 +6,8 @@ resumes. It exits with 2 where trying again would change nothing, and the Job th
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -35,10 +36,20 @@ SOURCES: Mapping[str, Callable[[Mapping[str, str], Volume], Source]] = {
 }
 
 
-def main(env: Mapping[str, str], report: Report) -> int:
-    """Stage what the environment names, report it, and return the exit code."""
+# Seconds between tries in one pod: a Job has few pods, and terabytes take a day in which a line breaks often.
+PAUSES = (5.0, 30.0, 120.0)
+
+
+def main(env: Mapping[str, str], report: Report, pauses: Sequence[float] = PAUSES) -> int:
+    """Stage what the environment names, report it, and return the exit code.
+
+    Args:
+        env: of the run.
+        report: where to.
+        pauses: seconds to wait after each failure that may pass, before the run gives up.
+    """
     try:
-        facts = _stage(env, report)
+        facts = _stage(env, report, pauses)
     except Failure as failure:
         say(f"{failure.reason}: {failure.text}")
         report.write(BROKEN, reason=failure.reason, message=failure.text)
@@ -51,7 +62,7 @@ def main(env: Mapping[str, str], report: Report) -> int:
     return STAGED
 
 
-def _stage(env: Mapping[str, str], report: Report) -> dict[str, str]:
+def _stage(env: Mapping[str, str], report: Report, pauses: Sequence[float]) -> dict[str, str]:
     volume = Volume(Path(env["STAGING_ROOT"]), env["STAGING_ID"])
     if facts := volume.staged():
         say("it is there already")
@@ -61,7 +72,7 @@ def _stage(env: Mapping[str, str], report: Report) -> dict[str, str]:
     try:
         volume.prune()
         with Watch(report, source.progress, _leave):
-            path, revision = source.fetch()
+            path, revision = _patiently(source, pauses)
         done, total = source.progress()
         facts = {"revision": revision, **numbers(done, total)}
         volume.finish(path, facts)
@@ -72,6 +83,22 @@ def _stage(env: Mapping[str, str], report: Report) -> dict[str, str]:
     except Exception as error:  # noqa: BLE001  (a client's own errors: their text may hold a URL or a key)
         raise Failure(outcome.FAILED, f"the client failed: {type(error).__name__}") from None
     return facts
+
+
+def _patiently(source: Source, pauses: Sequence[float]) -> tuple[Path, str]:
+    """Fetch; where a source did not answer go on after a pause, anew patient with every byte that came."""
+    most, left = 0, list(pauses)
+    while True:
+        try:
+            return source.fetch()
+        except (Failure, OSError) as error:
+            failure = error if isinstance(error, Failure) else outcome.of_os_error(error)
+        if (done := source.progress()[0]) > most:
+            most, left = done, list(pauses)
+        if failure.reason != outcome.UNREACHABLE or not left:
+            raise failure
+        say(f"{failure.reason}: {failure.text}; it goes on in {left[0]:.0f} s")
+        time.sleep(left.pop(0))
 
 
 def _leave() -> None:

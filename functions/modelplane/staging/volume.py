@@ -84,7 +84,7 @@ class Volume:
         if not parts or name.startswith("/") or ".." in parts or "\0" in name:
             raise Failure(CORRUPT, "a file's name leads out of the artifact", hopeless=True)
         path = self.folder.joinpath(*parts)
-        if not os.path.realpath(path.parent).startswith(os.path.realpath(self.folder)):
+        if not path.parent.resolve().is_relative_to(self.folder.resolve()):
             raise Failure(CORRUPT, "a link in the artifact leads out of it", hopeless=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
