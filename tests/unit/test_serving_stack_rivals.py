@@ -161,6 +161,32 @@ def test_one_rival_keeps_a_whole_new_stack_away_so_that_it_can_still_become_prov
     assert "check-grove" in taken.resources
 
 
+def test_a_provided_cluster_that_is_no_longer_one_for_a_while_keeps_all_that_is_ours() -> None:
+    """Managed was asked for while its owners' install still stands: nothing comes, nothing goes, and back."""
+    provided = stacks.stack(stack=c.DYNAMO, provided=c.PROVIDED)
+    settled, observed = stacks.settled(provided)
+    own = {k for k in observed if not k.startswith(("check-", "usage-"))}
+    managed = stacks.stack(stack=c.DYNAMO, status=settled.status)
+    for _ in range(3):
+        answer = stacks.compose(managed, observed)
+        managed["status"] = dict(answer.status)
+        looks = {k for k in answer.resources if k.startswith("rival-")}
+        observed = {k: stacks.reported(r.manifest) for k, r in answer.resources.items()}
+        for key in looks:
+            observed = there(observed, key)
+    assert looks
+    assert own <= answer.resources.keys()
+    assert stacks.of_kind(answer, "Release") == {}
+    assert "inference-pool-crd" not in answer.resources
+    assert stacks.says(answer, c.REQUIREMENTS_MET)[1] == "ForeignInstall"
+    back = stacks.stack(stack=c.DYNAMO, provided=c.PROVIDED, status=managed["status"])
+    for _ in range(3):
+        answer = stacks.compose(back, observed)
+        observed = {k: stacks.reported(r.manifest) for k, r in answer.resources.items()}
+    assert answer.resources.keys() == settled.resources.keys()
+    assert stacks.says(answer) == (True, "ComponentsReady", "")
+
+
 def test_a_rival_of_a_component_that_comes_later_keeps_that_one_away_alone() -> None:
     """Where charts of ours run already, `Provided` is no way out: it would be refused."""
     _, settled = stacks.settled(stacks.stack(stack=c.DYNAMO))
