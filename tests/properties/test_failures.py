@@ -79,7 +79,7 @@ CASES: list[Case] = [
         "no room for a gang",
         "ModelReplica",
         "ModelReady",
-        ["PodCliqueSet", "no room for a gang"],
+        ["PodCliqueSet", "no room for a gang", "copy 0: leader 0 of 1 ready", "Insufficient scheduled pods"],
     ),
     (
         "dynamo-l4",
@@ -97,7 +97,12 @@ CASES: list[Case] = [
         "",
         "ModelReplica",
         "ModelReady",
-        ["LeaderWorkerSet", "0 of 1 copies serve"],
+        [
+            "LeaderWorkerSet",
+            "0 of 1 copies serve",
+            "copy 0: leader 0 of 1 ready",
+            "cannot allocate all claims",
+        ],
     ),
     (
         "single-gpu",
@@ -106,7 +111,7 @@ CASES: list[Case] = [
         "",
         "ModelReplica",
         "ModelReady",
-        ["Deployment", "0 of 1 copies serve"],
+        ["Deployment", "0 of 1 copies serve", "has timed out progressing"],
     ),
     (
         "dynamo-l4",

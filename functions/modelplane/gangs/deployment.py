@@ -9,7 +9,9 @@ from modelplane.api.model_replica import Engine
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
 from modelplane.gangs import pods, workload
+from modelplane.gangs.copies import Part
 from modelplane.gangs.site import Site
+from modelplane.gangs.workload import Workload
 
 # Condition Available lets as many copies be missing as a rollout may take; here every copy counts.
 READY_WHEN = (
@@ -27,9 +29,7 @@ class DeploymentBackend:
     ready_when = READY_WHEN
     pod_fields = r"spec\.template\.(?!metadata\.annotations\[\"kubectl)"
 
-    def workload(
-        self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]
-    ) -> workload.Workload:
+    def workload(self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]) -> Workload:
         """Return the Deployment of one engine."""
         (engine,) = engines
         name = names.workload(site.replica, engine.name)
@@ -50,10 +50,31 @@ class DeploymentBackend:
                 },
             },
         }
-        return workload.Workload(workload.key(engine.name), manifest, self, engines)
+        return Workload(workload.key(engine.name), manifest, self, engines)
 
     def ready_copies(self, engine: Engine, remote: Mapping[str, Any]) -> int | None:
         """Return the available pods, at most the copies wanted; a status without the field has none."""
         if not paths.mapping(remote, "status"):
             return None
         return min(engine.copies, paths.integer(remote, "status", "availableReplicas", default=0) or 0)
+
+    def complaint(self, remote: Mapping[str, Any]) -> str:
+        """Return why pods are not made, or that nothing moves any more."""
+        return complaint(remote)
+
+    def parts(self, _run: Workload, _engine: Engine, /) -> list[Part]:
+        """Return nothing: its pods have no names that could be known."""
+        return []
+
+
+def complaint(remote: Mapping[str, Any]) -> str:
+    """Return what a Deployment says is wrong, the cause before the effect; empty where it says nothing.
+
+    Kubernetes, "Deployment status": ReplicaFailure says why pods are not made (a quota, a policy), and
+    Progressing False that nothing has moved for ten minutes; the load of a large model takes that too.
+    """
+    for type_, bad in (("ReplicaFailure", "True"), ("Progressing", "False")):
+        found = paths.condition(remote, type_)
+        if found.get("status") == bad and (said := paths.text(found, "message")):
+            return said
+    return ""

@@ -8,8 +8,10 @@ from modelplane import names
 from modelplane.api.model_replica import Engine, Member
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
-from modelplane.gangs import env, pods, workload
+from modelplane.gangs import copies, env, pods, workload
+from modelplane.gangs.copies import Part
 from modelplane.gangs.site import Site
+from modelplane.gangs.workload import Workload
 
 READY_WHEN = (
     "has(object.status) && has(object.status.observedGeneration) && "
@@ -30,9 +32,7 @@ class LeaderWorkerSetBackend:
     ready_when = READY_WHEN
     pod_fields = r"spec\.leaderWorkerTemplate\.(leader|worker)Template\."
 
-    def workload(
-        self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]
-    ) -> workload.Workload:
+    def workload(self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]) -> Workload:
         """Return the LeaderWorkerSet of one engine."""
         (engine,) = engines
         name = names.leader_worker_set(site.replica, engine.name)
@@ -63,13 +63,36 @@ class LeaderWorkerSetBackend:
             },
         }
         # Another kind than the Deployment the engine may have been before: another key.
-        return workload.Workload(workload.key(engine.name, "gang"), manifest, self, engines)
+        return Workload(workload.key(engine.name, "gang"), manifest, self, engines)
 
     def ready_copies(self, engine: Engine, remote: Mapping[str, Any]) -> int | None:
         """Return the groups whose pods are all ready, at most the copies wanted."""
         if not paths.mapping(remote, "status"):
             return None
         return min(engine.copies, paths.integer(remote, "status", "readyReplicas", default=0) or 0)
+
+    def complaint(self, remote: Mapping[str, Any]) -> str:
+        """Return that groups are being replaced; of what goes wrong it says nothing.
+
+        Only what is True: a condition that turns False keeps its message, so an Available that is not reads
+        "All replicas are ready" (lws pkg/controllers/leaderworkerset_controller.go, setCondition).
+        """
+        found = paths.condition(remote, "UpdateInProgress")
+        return paths.text(found, "message") if found.get("status") == "True" else ""
+
+    def parts(self, run: Workload, engine: Engine, /) -> list[Part]:
+        """Return each group's leader pod and the StatefulSet of its workers, which bear the same name."""
+        space = paths.namespace(run.manifest)
+        found = []
+        for copy in range(engine.copies):
+            name = f"{paths.name(run.manifest)}-{copy}"
+            leader = copies.at("v1", copies.POD, name, space)
+            workers = copies.at("apps/v1", copies.STATEFUL_SET, name, space)
+            found += [
+                Part(engine.name, copy, "leader", 1, leader),
+                Part(engine.name, copy, "workers", engine.gang_size - 1, workers),
+            ]
+        return found
 
 
 def _template(site: Site, engine: Engine, member: Member, name: str, proxy: Manifest | None) -> Manifest:

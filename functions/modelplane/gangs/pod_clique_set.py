@@ -14,8 +14,10 @@ from modelplane import names
 from modelplane.api.model_replica import Engine, Member
 from modelplane.core import builders, paths
 from modelplane.core.paths import Manifest
-from modelplane.gangs import env, pods, workload
+from modelplane.gangs import copies, env, pods, workload
+from modelplane.gangs.copies import Part
 from modelplane.gangs.site import Site
+from modelplane.gangs.workload import Workload
 
 # Which pods are one copy: a replica of the set, or (in a pair) a replica of the scaling group.
 _SET_REPLICA = "grove.io/podcliqueset-replica-index"
@@ -57,12 +59,10 @@ class PodCliqueSetBackend:
     ready_when = builders.GANGS_AVAILABLE
     pod_fields = r"spec\.template\.cliques.*\.spec\.podSpec\."
 
-    def workload(
-        self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]
-    ) -> workload.Workload:
+    def workload(self, site: Site, engines: tuple[Engine, ...], proxies: Mapping[str, Manifest]) -> Workload:
         """Return the set of one gang, or of a prefill/decode pair."""
         pair = len(engines) > 1
-        groups = _pair(engines) if pair else [_Group(engines[0], "g", "", 1, _SET_REPLICA)]
+        groups = _groups(engines)
         whose = "" if pair else engines[0].name
         # Twice, since pods carry the set's name, and the name says what of the template is fixed.
         shape = names.digest(json.dumps(fixed(_template(site, "", groups, proxies)), sort_keys=True))
@@ -77,7 +77,7 @@ class PodCliqueSetBackend:
                 "template": _template(site, name, groups, proxies),
             },
         }
-        return workload.Workload(workload.key(whose, shape), manifest, self, engines)
+        return Workload(workload.key(whose, shape), manifest, self, engines)
 
     def ready_copies(self, engine: Engine, remote: Mapping[str, Any]) -> int | None:
         """Return the copies that serve; a pair counts as a whole, so only all of them or no answer."""
@@ -87,6 +87,30 @@ class PodCliqueSetBackend:
         if len(paths.items(remote, "spec", "template", "podCliqueScalingGroups")) > 1:
             return engine.copies if available else None
         return min(engine.copies, available)
+
+    def complaint(self, remote: Mapping[str, Any]) -> str:
+        """Return the first error that Grove met."""
+        errors = paths.mappings(remote, "status", "lastErrors")
+        return next((said for e in errors if (said := paths.text(e, "description"))), "")
+
+    def parts(self, run: Workload, engine: Engine, /) -> list[Part]:
+        """Return the PodClique of each member in each copy (grove operator/api/common/namegen.go)."""
+        (group,) = [g for g in _groups(run.engines) if g.engine.name == engine.name]
+        name, space = paths.name(run.manifest), paths.namespace(run.manifest)
+        found = []
+        for copy in range(engine.copies):
+            # A copy is a replica of the set, or (in a pair) one of the scaling group.
+            outer, inner = (copy, 0) if len(run.engines) == 1 else (0, copy)
+            for member in _leader_first(engine):
+                clique = f"{name}-{outer}-{group.name}-{inner}-{group.clique(member)}"
+                looked_at = copies.at(c.GROVE_API, copies.POD_CLIQUE, clique, space)
+                role = {c.LEADER: "leader", c.WORKER: "workers"}.get(member.role, "pod")
+                found.append(Part(engine.name, copy, role, _pods(member), looked_at))
+        return found
+
+
+def _groups(engines: tuple[Engine, ...]) -> list[_Group]:
+    return _pair(engines) if len(engines) > 1 else [_Group(engines[0], "g", "", 1, _SET_REPLICA)]
 
 
 def _pair(engines: tuple[Engine, ...]) -> list[_Group]:

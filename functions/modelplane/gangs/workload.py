@@ -10,6 +10,7 @@ from modelplane.api.model_replica import Engine
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
 from modelplane.gangs import claims
+from modelplane.gangs.copies import Part
 from modelplane.gangs.site import Site
 
 KEY_PREFIX = "model-serving"
@@ -53,6 +54,14 @@ class Backend(Protocol):
 
     def ready_copies(self, engine: Engine, remote: Mapping[str, Any]) -> int | None:
         """Return how many copies serve, as the remote object says; None where it does not tell."""
+        ...
+
+    def complaint(self, remote: Mapping[str, Any]) -> str:
+        """Return what the remote object says is wrong with all of it; empty where it says nothing."""
+        ...
+
+    def parts(self, run: Workload, engine: Engine, /) -> list[Part]:
+        """Return what to look at for each copy of the engine; none where copies have no names."""
         ...
 
 

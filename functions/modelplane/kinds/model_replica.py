@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from modelplane import contracts as c
 from modelplane import names
@@ -17,13 +18,15 @@ from modelplane.core import (
     Plan,
     Requirement,
     Waiting,
+    builders,
     paths,
     specs,
 )
 from modelplane.core.builders import Target
 from modelplane.gangs import backends, claims, edge, phases, picker, picker_config, pods, wall, workload
+from modelplane.gangs.copies import Part
 from modelplane.gangs.workload import Workload
-from modelplane.kinds import replica_place, replica_references, replica_status
+from modelplane.kinds import replica_copies, replica_place, replica_references, replica_status
 from modelplane.kinds.replica_place import Place
 from modelplane.kinds.replica_references import References
 
@@ -36,7 +39,12 @@ class _Wrap:
     place: Place
 
     def __call__(
-        self, key: str, remote: Manifest, ready_when: str = "", after: Sequence[str] = ()
+        self,
+        key: str,
+        remote: Manifest,
+        ready_when: str = "",
+        after: Sequence[str] = (),
+        policies: Sequence[str] | None = None,
     ) -> Desired:
         site = self.place.site
         labels = {
@@ -45,7 +53,8 @@ class _Wrap:
             c.RESOURCE_LABEL: names.label_value(key),
         }
         target = Target(self.place.config, "ClusterProviderConfig", labels=labels)
-        manifest = target.object(names.child(site.replica, key), remote, ready_when=ready_when)
+        name = names.child(site.replica, key)
+        manifest = target.object(name, remote, ready_when=ready_when, policies=policies)
         return Desired(key, manifest, after=tuple(after), blocked=self.place.closed)
 
 
@@ -69,10 +78,11 @@ def compose(inputs: Inputs) -> Plan:
         *(_workload(wrap, r, gates[r.key]) for r in runs),
         *_edge(wrap, spec, port),
     ]
+    looks = replica_copies.looks(inputs, runs, partial(_look, wrap))
     former = _former(inputs, runs)
     seen = replica_status.Seen(inputs, spec, place, runs, gates, former, port, _beside(wanted, runs))
     return Plan(
-        resources=wanted,
+        resources=[*wanted, *looks],
         status=replica_status.status(seen),
         conditions=[*replica_status.conditions(seen), resolved.condition],
         events=_events(runs),
@@ -117,6 +127,10 @@ def _workload(wrap: _Wrap, run: Workload, gates: tuple[str, ...]) -> Desired | W
     if wrap.place.unknown:
         return Waiting(run.key, wrap.place.unknown)
     return wrap(run.key, run.manifest, run.backend.ready_when, gates)
+
+
+def _look(wrap: _Wrap, part: Part) -> Desired:
+    return wrap(part.key, part.manifest, part.ready_when, policies=builders.OBSERVE_ONLY)
 
 
 def _edge(wrap: _Wrap, spec: ModelReplicaSpec, port: int) -> list[Desired]:

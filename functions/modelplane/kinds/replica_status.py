@@ -7,8 +7,9 @@ from typing import Any
 from modelplane import contracts as c
 from modelplane.api.model_replica import Engine, ModelReplicaSpec
 from modelplane.core import Condition, Inputs, Manifest, paths, refused
-from modelplane.gangs import edge, picker, workload
+from modelplane.gangs import deployment, edge, picker, workload
 from modelplane.gangs.workload import Workload
+from modelplane.kinds import replica_copies
 from modelplane.kinds.replica_place import Place
 
 REASON_ACCEPTED = "Accepted"
@@ -17,8 +18,6 @@ REASON_SERVING = "Serving"
 REASON_STARTING = "ModelStarting"
 REASON_WAITING_FOR_MODEL = "WaitingForModel"
 
-# An error may quote a whole object.
-_QUOTE_LIMIT = 300
 # What takes requests before the engines, in the order of who may be at fault.
 _EDGE = (
     (picker.KEY, "endpoint picker"),
@@ -117,6 +116,8 @@ def _ready_copies(seen: Seen, run: Workload, engine: Engine) -> int | None:
     if run.key not in seen.inputs.observed:
         return 0
     found = run.backend.ready_copies(engine, seen.inputs.remote(run.key))
+    if found is None:
+        found = replica_copies.seen(seen.inputs, run, engine).ready
     return found if found is not None or len(run.engines) > 1 else _last_told(seen.inputs, engine)
 
 
@@ -131,7 +132,8 @@ def _why_not(seen: Seen, run: Workload, engine: Engine) -> str:
     """Return what the engine waits for; empty when every copy serves."""
     if seen.inputs.is_ready(run.key):
         return ""
-    why = _waits_for(seen, run, engine)
+    if not (why := _waits_for(seen, run, engine)):
+        return ""
     former = sorted(k for k in seen.former if workload.engine_of(k) in (engine.name, ""))
     if not former:
         return why
@@ -145,11 +147,17 @@ def _waits_for(seen: Seen, run: Workload, engine: Engine) -> str:
     if trouble := refused.complaint(found):
         return trouble
     remote = seen.inputs.remote(run.key)
-    for error in paths.mappings(remote, "status", "lastErrors"):
-        return _quote(f"{_name(run)} reports: {paths.text(error, 'description')}")
+    known = {e.name: replica_copies.seen(seen.inputs, run, e) for e in run.engines}
+    mine = known[engine.name]
+    if mine.ready == engine.copies and any(x.message for x in known.values()):
+        return ""  # the other half of a pair is short
     ready = run.backend.ready_copies(engine, remote)
+    ready = mine.ready if ready is None else ready
     count = f"{ready} of {engine.copies} copies serve" if ready is not None else "not all copies serve"
-    return f"{count} on {_name(run)} in namespace {seen.place.site.namespace}: look at its pods"
+    words = f"{count} on {_name(run)} in namespace {seen.place.site.namespace}"
+    if said := run.backend.complaint(remote):
+        words += f", which reports: {refused.cut(said)}"
+    return f"{words}; {mine.message}" if mine.message else f"{words}: look at its pods"
 
 
 def _not_created(seen: Seen, run: Workload) -> str:
@@ -184,16 +192,14 @@ def _beside_missing(seen: Seen) -> list[str]:
 
 def _reported(remote: Mapping[str, Any]) -> str:
     """Return what the object's own controller says is wrong; of routes and pools, for each gateway."""
+    if said := deployment.complaint(remote):
+        return refused.cut(said)
     for place in (paths.mapping(remote, "status"), *paths.mappings(remote, "status", "parents")):
         for found in paths.mappings(place, "conditions"):
             if found.get("status") == "False" and (said := paths.text(found, "message")):
-                return _quote(said)
+                return refused.cut(said)
     return ""
 
 
 def _name(run: Workload) -> str:
     return f"{run.backend.kind} {paths.name(run.manifest)}"
-
-
-def _quote(text: str) -> str:
-    return text if len(text) <= _QUOTE_LIMIT else f"{text[: _QUOTE_LIMIT - 1]}…"

@@ -89,25 +89,32 @@ def _copies(obj: Manifest, *, fewer: int = 0) -> tuple[int, int]:
 
 def _deployment(obj: Manifest, message: str = "", *, fewer: int = 0) -> Manifest:
     asked, running = _copies(obj, fewer=fewer)
-    state = (
-        condition("Available", "MinimumReplicasUnavailable", message, true=False)
-        if fewer
-        else condition("Available", "MinimumReplicasAvailable")
-    )
+    conditions = [condition("Available", "MinimumReplicasAvailable")]
+    if fewer:
+        said = "Deployment does not have minimum availability."
+        late = f'ReplicaSet "{paths.name(obj)}-0" has timed out progressing.'
+        conditions = [
+            condition("Available", "MinimumReplicasUnavailable", said, true=False),
+            condition("Progressing", "ProgressDeadlineExceeded", late, true=False),
+        ]
+        if message:
+            # Why its pods are not even made: a quota, a policy.
+            conditions.insert(0, condition("ReplicaFailure", "FailedCreate", message))
     return {
         "observedGeneration": 1,
         "replicas": asked,
         "updatedReplicas": asked,
         "readyReplicas": running,
         "availableReplicas": running,
-        "conditions": [state],
+        "conditions": conditions,
     }
 
 
 def _leader_worker_set(obj: Manifest, message: str = "", *, fewer: int = 0) -> Manifest:
     asked, running = _copies(obj, fewer=fewer)
+    # A condition appears once it is True (pkg/controllers/leaderworkerset_controller.go, setCondition).
     state = (
-        condition("Available", "GroupsProgressing", message, true=False)
+        condition("Progressing", "GroupsProgressing", message or "Replicas are progressing")
         if fewer
         else condition("Available", "AllGroupsReady")
     )

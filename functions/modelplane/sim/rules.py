@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from modelplane import contracts as c
 from modelplane import names
 from modelplane.api import definitions
-from modelplane.core import Manifest, paths
-from modelplane.sim import aws, aws_deletion, collections, queries, reach, remote, standing
+from modelplane.core import Manifest, paths, refused
+from modelplane.sim import aws, aws_deletion, collections, copies, queries, reach, remote, standing
 from modelplane.sim.remote import FAILED, condition
 from modelplane.sim.world import Failure, Ref, World, ref
 
@@ -67,7 +67,7 @@ def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
         return None  # its collection tells what it sees
     if paths.labels(obj).get(c.ROLE_LABEL) == c.ROLE_RIVAL:
         # A played cluster holds nothing of somebody else's (crossplane-runtime, managed reconciler).
-        return _unsynced(obj, "observe failed: external resource does not exist")
+        return _unsynced(obj, f"observe failed: {refused.NOT_THERE}")
     manifest = reach.carried(obj)
     space = paths.namespace(manifest)
     if space and not reach.namespace_exists(obj, space, world):
@@ -82,7 +82,11 @@ def _object(obj: Manifest, age: int, world: World) -> Manifest | None:
     }
     rule = remote.rule_of(manifest)
     failure = failure_of(obj, world)
-    if rule is not None and failure is not None and failure.mode in rule.fails:
+    if copies.is_part(obj):
+        if (found := copies.status(obj, world)) is None:
+            return _unsynced(obj, f"observe failed: {refused.NOT_THERE}")
+        seen["status"] = found
+    elif rule is not None and failure is not None and failure.mode in rule.fails:
         seen["status"] = rule.fails[failure.mode](seen, failure.message)
     elif rule is not None and age >= rule.after and (status := rule.report(seen)):
         seen["status"] = status
