@@ -8,7 +8,7 @@ EXAMPLES := dynamo-h200 standard-h200 dynamo-l4 single-gpu
 export CRDS_DIR ?= $(wildcard $(CURDIR)/crds)
 
 .PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean docs serve-docs shown \
-  package push try-image
+  package push try-image kind-up kind-down
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -42,6 +42,7 @@ format: $(STAMP)
 
 lint: $(STAMP)
 	$(BIN)/ruff check functions tests tools benchmarks
+	$(BIN)/shellcheck .ci/run package/*/*.sh
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -91,6 +92,12 @@ push: $(STAMP) ## Build the packages from a clean commit and push them to REGIST
 
 try-image: $(STAMP) ## Start the built image's files, read-only, and measure size and start; root on Linux
 	$(BIN)/python tools/try_image.py $(OUT)/runtime
+
+kind-up: $(STAMP) ## Run Crossplane with these packages in a kind cluster; needs docker, kind, kubectl and helm
+	@OUT=$(OUT) package/kind/up.sh
+
+kind-down: ## Remove that cluster and its registry
+	@package/kind/down.sh
 
 serve: $(STAMP) ## Run the function on loopback without TLS, for `crossplane composition render`
 	$(BIN)/modelplane serve --insecure --address 127.0.0.1:9443

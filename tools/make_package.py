@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif said.command == "check":
             check(ROOT, registry(said.registry))
         else:
-            push.push(said.out, registry(said.registry), said.tool)
+            push.push(said.out, registry(said.registry), said.tool, said.through)
     except (xpkg.PackageError, oci.OciError) as error:
         print(f"make_package: {error}", file=sys.stderr)
         return 1
@@ -105,7 +105,10 @@ def _file(out: Path, repository: str, image: oci.Image) -> str:
 
 def check(tree: Path, registry: str) -> None:
     """Raise where a push of what this tree makes would be refused, before anybody waits for a build."""
-    if faults := [*push.wrong_place(registry), *push.wrong_tree(registry, head(tree), changes(tree))]:
+    faults = push.wrong_place(registry)
+    if not push.on_loopback(registry):
+        faults += push.wrong_tree(head(tree), changes(tree))
+    if faults:
         raise xpkg.PackageError("; ".join(faults))
 
 
@@ -142,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
             )
         if name == "push":
             command.add_argument("--tool", default="", choices=["", *push.TOOLS])
+            command.add_argument("--through", default="", help="the registry as this machine calls it")
     return parser
 
 

@@ -43,8 +43,10 @@ def _crossplane(_folder: Path, files: list[str], reference: str, _local: bool, _
 TOOLS: Mapping[str, Send] = {"skopeo": _skopeo, "crane": _crane, "crossplane": _crossplane}
 
 
-def push(out: Path, registry: str, tool: str = "") -> None:
+def push(out: Path, registry: str, tool: str = "", through: str = "") -> None:
     """Push what `make_package build` left in `out`, the Function first: the Configuration asks for it.
+
+    `through` is what the registry is called from here, where that is not what the control plane calls it.
 
     Raises:
         xpkg.PackageError: before anything is sent, where the packages were built for another registry, from a
@@ -52,13 +54,14 @@ def push(out: Path, registry: str, tool: str = "") -> None:
             where no tool is here; and when the tool fails.
     """
     record = _record(out)
-    local = on_loopback(registry)
-    if faults := _faults(record, registry):
+    door = through or registry
+    local = on_loopback(door)
+    if faults := _faults(record, registry, local):
         raise xpkg.PackageError("; ".join(faults))
     tool = tool or next((name for name in TOOLS if shutil.which(name)), "")
     if not tool or not shutil.which(tool):
         raise xpkg.PackageError(f"no {tool or ', '.join(TOOLS)} is here to push with: install one")
-    release = xpkg.Release(record["version"], registry)
+    release = xpkg.Release(record["version"], door)
     for repository in xpkg.REPOSITORIES:
         _refuse_to_move(tool, release.reference(repository), record["digests"][repository], local)
     for repository in xpkg.REPOSITORIES:
@@ -90,10 +93,8 @@ def wrong_place(registry: str) -> list[str]:
     return []
 
 
-def wrong_tree(registry: str, revision: str, changed: Sequence[str]) -> list[str]:
+def wrong_tree(revision: str, changed: Sequence[str]) -> list[str]:
     """What keeps a tree's packages from a registry that others pull from."""
-    if on_loopback(registry):
-        return []
     if not revision:
         return [
             "the tree is no git checkout, so no commit would say what is in the packages: push from a clone"
@@ -104,7 +105,7 @@ def wrong_tree(registry: str, revision: str, changed: Sequence[str]) -> list[str
     return [f"no commit says what is in the packages: {which} changed since; commit, then build anew"]
 
 
-def _faults(record: Mapping[str, Any], registry: str) -> list[str]:
+def _faults(record: Mapping[str, Any], registry: str, local: bool) -> list[str]:
     faults = wrong_place(registry)
     if record["registry"] != registry:
         # The Configuration names the Function's registry, so it cannot simply be pushed to another.
@@ -112,9 +113,11 @@ def _faults(record: Mapping[str, Any], registry: str) -> list[str]:
             f"the packages were built for {record['registry']}, not {registry}:"
             f" run `make package REGISTRY={registry}`"
         )
-    if not record["runtime"] and not on_loopback(registry):
+    if local:
+        return faults
+    if not record["runtime"]:
         faults.append("the Function has no runtime in it: build it without RUNTIME=none")
-    return [*faults, *wrong_tree(registry, record["revision"], record["changed"])]
+    return [*faults, *wrong_tree(record["revision"], record["changed"])]
 
 
 def _refuse_to_move(tool: str, reference: str, digest: str, local: bool) -> None:

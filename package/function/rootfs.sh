@@ -28,7 +28,7 @@ done
 
 "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile \
   --only-binary :all: --constraint "$here/constraints.txt" --target "$site" .
-rm -rf "$site/bin"
+rm -rf "${site:?}/bin"
 
 # Not needed to serve: locales and encodings of the C library, manuals, Python's tests and development tools.
 # Copyright files stay.
@@ -44,7 +44,7 @@ find "$site" -name '*.pyx' -delete
 find "$site" -name '*.so' -exec strip --strip-unneeded {} +
 
 # Modules of the standard library whose libraries are not among the packages; their users do without.
-loader=$(cd "$root" && ls -d lib*/ld-linux-*.so.* | head -n 1)
+loader=$(cd "$root" && find lib* -name 'ld-linux-*.so.*' -print -quit)
 for extension in "$root/usr/lib/$python/lib-dynload"/*.so; do
   chroot "$root" "/$loader" --list "${extension#"$root"}" >/dev/null 2>&1 || rm "$extension"
 done

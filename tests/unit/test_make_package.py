@@ -255,6 +255,20 @@ def test_a_registry_on_this_machine_takes_what_is_being_tried(world: World) -> N
     assert all("--dest-tls-verify=false" in call for call in world.calls)
 
 
+def test_a_registry_may_have_another_name_here_than_where_it_is_pulled_from(world: World) -> None:
+    inside = "172.18.0.3:5000"
+    dirty(world)
+    world.build(inside)
+    world.tool("crane")
+    push.push(world.out, inside, through=LOCAL)
+    assert [call.split()[-1] for call in world.calls] == [
+        "localhost:5000/modelplane/function:v0.1.0",
+        "localhost:5000/modelplane/configuration:v0.1.0",
+    ]
+    with pytest.raises(xpkg.PackageError, match="no commit says"):
+        push.push(world.out, inside)
+
+
 def test_a_push_that_fails_stops_before_the_next_package(world: World) -> None:
     world.build()
     world.tool("crane", status=1)
