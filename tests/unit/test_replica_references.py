@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from builders import replicas as r
 from modelplane import contracts as c
@@ -86,6 +89,25 @@ PLACES: list[tuple[Manifest, str, list[Any], str]] = [
         "a projected volume",
     ),
     (
+        using(volumes=[{"name": "v", "secret": {"secretName": "hub", "items": [{"key": "TOKEN"}]}}]),
+        "secret-hub",
+        ["TOKEN"],
+        "a volume with a list of keys: those alone",
+    ),
+    (
+        using(
+            volumes=[
+                {
+                    "name": "v",
+                    "projected": {"sources": [{"configMap": {"name": "hub", "items": [{"key": "TOKEN"}]}}]},
+                }
+            ]
+        ),
+        "configmap-hub",
+        ["TOKEN"],
+        "the same in a projected volume",
+    ),
+    (
         using(initContainers=[r.container("prepare", env=[HUB])]),
         "secret-hub",
         ["TOKEN"],
@@ -93,6 +115,48 @@ PLACES: list[tuple[Manifest, str, list[Any], str]] = [
     ),
     (using(sidecars=[r.container("logs", env=[HUB])]), "secret-hub", ["TOKEN"], "a sidecar"),
 ]
+
+
+def _secret_fields(schema: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every field of a volume that names a Secret, by a pod's own schema."""
+    for name, field in schema.get("properties", {}).items():
+        here = (*at, name)
+        if name in ("secretName", "secretRef", "nodePublishSecretRef"):
+            yield (*here, "name") if "properties" in field else here
+        else:
+            yield from _secret_fields(field, here)
+
+
+def _volume(at: tuple[str, ...], name: str = "hub") -> Manifest:
+    value: Any = name
+    for step in reversed(at):
+        value = {step: value}
+    return {"name": "v", **value}
+
+
+def test_whatever_a_volume_is_made_of_its_secret_is_followed(crds: Path) -> None:
+    """CSI, Azure files, CephFS, iSCSI, RBD, ...: a driver that is told a name that is not there waits."""
+    crd = yaml.safe_load((crds / "lws/leaderworkerset.x-k8s.io_leaderworkersets.yaml").read_text())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    pod = spec["leaderWorkerTemplate"]["properties"]["workerTemplate"]["properties"]["spec"]["properties"]
+    fields = [x for x in _secret_fields(pod["volumes"]["items"]) if x[0] != "flexVolume"]
+    assert len(fields) == 9
+    for at in fields:
+        source = r.secret("hub", {"TOKEN": VALUE})
+        given, _ = r.settled(using(volumes=[_volume(at)]), r.cluster(), source)
+        name = r.manifests(given)["secret-hub"]["metadata"]["name"]
+        (found,) = [v for v in pod_of(given)["spec"]["volumes"] if v["name"] == "v"]
+        assert found == _volume(at, name), at
+
+
+def test_a_key_that_a_volume_lists_and_the_secret_lacks_is_named() -> None:
+    volume = {"name": "v", "secret": {"secretName": "hub", "items": [{"key": "ca.crt"}]}}
+    given = r.answer(using(volumes=[volume]), r.cluster(), r.secret("hub", {"TOKEN": VALUE}))
+    assert resolved(given).reason == "KeyMissing"
+    assert "lacks key ca.crt" in resolved(given).message
+    volume["secret"]["optional"] = True
+    given, _ = r.settled(using(volumes=[volume]), r.cluster(), r.secret("hub", {"TOKEN": VALUE}))
+    assert resolved(given).reason == "Resolved", "an optional one may lack it"
 
 
 @pytest.mark.parametrize(("composite", "key", "keys", "reason"), PLACES)

@@ -19,8 +19,17 @@ CONFIG_MAP = "ConfigMap"
 PULL_SECRET = "PullSecret"
 
 _ENV = {"secretKeyRef": SECRET, "configMapKeyRef": CONFIG_MAP}
-_VOLUME = {"secret": (SECRET, "secretName"), "configMap": (CONFIG_MAP, "name")}
-_PROJECTED = {"secret": SECRET, "configMap": CONFIG_MAP}
+# Where a volume names one, whatever it is made of (Kubernetes 1.36, core/v1 Volume); a test holds this to
+# the schema of a pod. flexVolume names one too and is refused at admission.
+_REMOTE = ("cephfs", "cinder", "iscsi", "rbd", "scaleIO", "storageos")
+_VOLUME: dict[tuple[str, ...], str] = {
+    ("secret", "secretName"): SECRET,
+    ("configMap", "name"): CONFIG_MAP,
+    ("csi", "nodePublishSecretRef", "name"): SECRET,
+    ("azureFile", "secretName"): SECRET,
+    **{(source, "secretRef", "name"): SECRET for source in _REMOTE},
+}
+_PROJECTED = {("secret", "name"): SECRET, ("configMap", "name"): CONFIG_MAP}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,13 +68,20 @@ def _in_pod(pod: Mapping[str, Any]) -> Iterator[Use]:
                 ref = paths.mapping(entry, "valueFrom", field)
                 yield from _use(kind, paths.text(ref, "name"), paths.text(ref, "key"), ref.get("optional"))
     for volume in paths.mappings(pod, "volumes"):
-        for source, (kind, field) in _VOLUME.items():
-            ref = paths.mapping(volume, source)
-            yield from _use(kind, paths.text(ref, field), "", ref.get("optional"))
+        for at, kind in _VOLUME.items():
+            yield from _in_source(volume, at, kind)
         for part in paths.mappings(volume, "projected", "sources"):
-            for source, kind in _PROJECTED.items():
-                ref = paths.mapping(part, source)
-                yield from _use(kind, paths.text(ref, "name"), "", ref.get("optional"))
+            for at, kind in _PROJECTED.items():
+                yield from _in_source(part, at, kind)
+
+
+def _in_source(volume: Mapping[str, Any], at: tuple[str, ...], kind: str) -> Iterator[Use]:
+    source = paths.mapping(volume, *at[:-1])
+    name, optional = paths.text(source, at[-1]), source.get("optional")
+    # With a list of items a pod gets those alone, and does not start where one is missing.
+    keys = [key for item in paths.mappings(source, "items") if (key := paths.text(item, "key"))]
+    for key in keys or [""]:
+        yield from _use(kind, name, key, optional)
 
 
 def _use(kind: str, name: str, key: str = "", optional: object = False) -> Iterator[Use]:
@@ -95,11 +111,15 @@ def pull_secrets(site: Site, secrets: Sequence[Manifest], ours: Sequence[Manifes
 def volume(site: Site, wanted: Manifest) -> Manifest:
     """Return the volume with its sources under their names on the cluster."""
     found = copy.deepcopy(wanted)
-    for source, (kind, field) in _VOLUME.items():
-        if name := paths.text(wanted, source, field):
-            found[source][field] = site.reference(kind, name)
-    for i, part in enumerate(paths.items(wanted, "projected", "sources")):
-        for source, kind in _PROJECTED.items():
-            if name := paths.text(part, source, "name"):
-                found["projected"]["sources"][i][source]["name"] = site.reference(kind, name)
+    for at, kind in _VOLUME.items():
+        _rename(site, found, at, kind)
+    for part in paths.items(found, "projected", "sources"):
+        for at, kind in _PROJECTED.items():
+            _rename(site, part, at, kind)
     return found
+
+
+def _rename(site: Site, volume: object, at: tuple[str, ...], kind: str) -> None:
+    """Put the name on the cluster in the place of the user's, in a volume that is a copy of our own."""
+    if name := paths.text(volume, *at):
+        paths.at(volume, *at[:-1])[at[-1]] = site.reference(kind, name)
