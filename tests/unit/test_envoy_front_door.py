@@ -150,14 +150,15 @@ def test_keys_that_are_not_found_in_one_pass_stay_in_force() -> None:
 
 def test_a_policy_that_is_refused_is_not_claimed() -> None:
     composite = build.envoy_gateway(**SELECTOR)
-    refusal = {"type": "Accepted", "status": "False", "message": "secret is of the wrong type"}
+    words = {"reason": "Invalid", "message": "secret is of the wrong type"}
+    refusal = {"type": "Accepted", "status": "False", **words}
     _, reply = settle(
         composite,
         {**CRDS, "api-keys": [keys()]},
         envoy_security={"ancestors": [{"conditions": [refusal]}]},
     )
     assert build.conditions(reply)[c.GATEWAY_READY] == (False, "APIKeysRejected")
-    assert "wrong type" in build.message(reply, c.GATEWAY_READY)
+    assert "Invalid: secret is of the wrong type" in build.message(reply, c.GATEWAY_READY)
 
 
 @pytest.mark.parametrize(

@@ -185,14 +185,34 @@ def test_an_open_front_door_stays_and_says_that_keys_are_not_checked():
     assert "anybody who reaches the address" in build.message(reply, c.GATEWAY_READY)
 
 
-REFUSED = {"type": "ResolvedRefs", "status": "False", "message": "secret front not found"}
+REFUSED = {
+    "type": "ResolvedRefs",
+    "status": "False",
+    "reason": "InvalidCertificateRef",
+    "message": "secret front not found",
+}
+NO_ADDRESS = {"type": "Programmed", "status": "False", "reason": "AddressNotAssigned", "message": "none yet"}
+NO_CLASS = {"type": "Accepted", "status": "False", "reason": "Pending", "message": "waiting for controller"}
 NOT_SERVING = [
+    (
+        {"gateway": {"conditions": [*ACCEPTED["conditions"], NO_ADDRESS]}},
+        "WaitingForAddress",
+        "has no address (AddressNotAssigned: none yet): where no cloud",
+        "a controller that says why there is no address",
+    ),
+    (
+        {"gateway": {"conditions": [NO_CLASS]}},
+        "NotAccepted",
+        "Pending: waiting for controller",
+        "a Gateway that nobody took",
+    ),
+    ({"gateway": {"conditions": [{**NO_CLASS, "message": ""}]}}, "NotAccepted", "Pending", "no message"),
     ({"gateway": ACCEPTED}, "WaitingForAddress", "MetalLB", "C88: no address although the Gateway stands"),
     ({"gateway": {"addresses": "junk"}}, "NotAccepted", "Traefik", "a status nobody can read"),
     (
         {"gateway": {**ADDRESS, "listeners": [{"name": "websecure", "conditions": [REFUSED]}]}},
         "NotAccepted",
-        "listener websecure: secret front not found",
+        "listener websecure: InvalidCertificateRef: secret front not found",
         "a listener without its certificate",
     ),
 ]
@@ -212,10 +232,10 @@ def test_an_address_that_cannot_be_read_is_kept():
 
 
 def test_traefik_that_fails_says_what_helm_said():
-    failed = {"conditions": [{"type": "Ready", "status": "False", "message": "chart not found"}]}
-    _, reply = settle(build.gateway(), CRDS, traefik=failed)
+    failed = {"type": "Ready", "status": "False", "reason": "ReconcileError", "message": "chart not found"}
+    _, reply = settle(build.gateway(), CRDS, traefik={"conditions": [failed]})
     assert build.conditions(reply)[c.CONTROLLER_READY] == (False, "Installing")
-    assert "chart not found" in build.message(reply, c.CONTROLLER_READY)
+    assert "not ready: ReconcileError: chart not found" in build.message(reply, c.CONTROLLER_READY)
 
 
 def test_a_second_gateway_says_that_services_do_not_use_it():

@@ -51,7 +51,7 @@ def volume(seen: p.Manifest, phase: str = "Bound") -> p.Manifest:
 def job(seen: p.Manifest, ended: str = "", message: str = "") -> p.Manifest:
     found = p.reported(seen, ready=ended == "Complete")
     if ended:
-        told = {"type": ended, "status": "True", "message": message}
+        told = {"type": ended, "status": "True", "reason": "PodFailurePolicy", "message": message}
         found["status"]["atProvider"]["manifest"]["status"] = {"conditions": [told]}
     return found
 
@@ -246,7 +246,7 @@ ENDED: list[tuple[str, dict[str, str], str, str]] = [
         "refuses the token",
     ),
     ("a reason nobody knows", {"state": "Failed", "reason": "Pwned", "message": "x"}, "Failed", "x"),
-    ("no report at all", {}, "Failed", "exit code 2"),
+    ("no report at all", {}, "Failed", "PodFailurePolicy: exit code 2"),
     ("text with control characters", {"state": "Failed", "message": "a\x1b[31m\nb"}, "Failed", "a [31m b"),
     ("a very long text", {"state": "Failed", "message": "x" * 10_000}, "Failed", "x" * 256),
 ]

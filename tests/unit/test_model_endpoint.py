@@ -134,14 +134,23 @@ def test_tls_that_cannot_be_in_force_is_never_claimed(url, tls, field, reason):
     assert reply.status == {}
 
 
-def test_a_policy_the_gateway_refuses_is_reported():
+REFUSALS = [
+    ({"reason": "Invalid", "message": "Secret ca not found"}, "Invalid: Secret ca not found", "both words"),
+    ({"reason": "Conflicted"}, "Conflicted", "a reason alone"),
+    ({}, "the gateway refuses it", "no word at all"),
+]
+
+
+@pytest.mark.parametrize(("words", "said", "reason"), REFUSALS, ids=[r[2] for r in REFUSALS])
+@pytest.mark.parametrize("type_", ["Accepted", "ResolvedRefs"])
+def test_a_policy_the_gateway_refuses_is_reported(type_, words, said, reason):
     endpoint = build.endpoint(url="https://api.example.com", tls={"caSecretRef": {"name": "ca"}})
-    refusal = {"type": "Accepted", "status": "False", "reason": "Invalid", "message": "Secret ca not found"}
+    refusal = {"type": type_, "status": "False", **words}
     first = build.answer(KIND, endpoint)
     seen = build.observed(first, tls_policy={"ancestors": [{"conditions": [refusal]}]})
     reply = build.answer(KIND, endpoint, seen)
     assert build.conditions(reply)[c.ROUTING_READY] == (False, "TLSPolicyRejected")
-    assert "Secret ca not found" in build.message(reply, c.ROUTING_READY)
+    assert f"not in force: {said};" in build.message(reply, c.ROUTING_READY), reason
 
 
 def test_two_teams_endpoints_of_one_name_are_the_same_in_their_own_namespaces():

@@ -51,6 +51,58 @@ def test_a_service_routes_its_path_to_its_endpoints(crds):
     assert reply.status == {"address": "http://198.51.100.7/lab/birds", "endpoints": {"total": 2, "ready": 2}}
 
 
+def _verdicts(**over):
+    """A route's status: what is given per condition type stands in place of True."""
+    parent = {
+        "parentRef": {"name": c.FLEET_GATEWAY},
+        "conditions": [
+            {"type": t, "status": "True", **over.get(t, {})} for t in ("Accepted", "ResolvedRefs")
+        ],
+    }
+    return {"parents": [parent]}
+
+
+NO = {"status": "False"}
+REFUSALS = [
+    (
+        _verdicts(Accepted={**NO, "reason": "NotAllowedByListeners", "message": "namespace lab"}),
+        "Configuring",
+        "has not accepted the HTTPRoute: NotAllowedByListeners: namespace lab",
+        "refused in words",
+    ),
+    (
+        _verdicts(Accepted={**NO, "reason": "NoMatchingParent"}),
+        "Configuring",
+        "has not accepted the HTTPRoute: NoMatchingParent",
+        "refused by a reason alone",
+    ),
+    ({"parents": []}, "Configuring", "has not accepted the HTTPRoute: no answer yet", "nobody answered"),
+    ({"parents": "junk"}, "Configuring", "no answer yet", "a status nobody can read"),
+    (
+        _verdicts(ResolvedRefs={**NO, "reason": "BackendNotFound", "message": "Service heron-00-backend"}),
+        "RefsNotResolved",
+        "BackendNotFound: Service heron-00-backend",
+        "a backend that is not found",
+    ),
+    (
+        _verdicts(ResolvedRefs=NO),
+        "RefsNotResolved",
+        "a backend of the HTTPRoute is not found",
+        "without a word",
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "words", "reason"), REFUSALS, ids=[r[3] for r in REFUSALS])
+def test_a_route_that_the_gateway_refuses_says_so_in_its_words(status, said, words, reason):
+    first = build.answer(KIND, build.service(), required=required(*many(1)))
+    seen = build.observed(first, httproute=status)
+    reply = build.answer(KIND, build.service(), seen, required(*many(1)))
+    assert build.conditions(reply)[c.ROUTING_READY] == (False, said), reason
+    assert words in build.message(reply, c.ROUTING_READY), reason
+    assert reply.ready is False
+
+
 def test_the_route_is_ready_when_the_gateway_accepts_it():
     first = build.answer(KIND, build.service(), required=required(*many(1)))
     assert build.conditions(first)[c.ROUTING_READY] == (False, "Configuring")

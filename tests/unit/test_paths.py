@@ -119,3 +119,21 @@ def test_no_reader_raises_on_junk(obj: object, steps: list[str | int]) -> None:
     assert isinstance(paths.text(obj, *steps), str)
     assert isinstance(paths.integer(obj, *steps, default=0), int)
     assert paths.is_true(obj, "Ready") in (True, False)
+
+
+SAID = [
+    ({"reason": "InvalidChart", "message": "not found"}, "InvalidChart: not found", "both"),
+    ({"reason": "InvalidChart"}, "InvalidChart", "a reason alone"),
+    ({"message": "not found"}, "not found", "a message alone"),
+    ({"reason": "Accepted", "message": "Accepted"}, "Accepted", "the same twice (Envoy Gateway, Traefik)"),
+    ({"reason": "Pending", "message": "Pending: no address"}, "Pending: no address", "a message that has it"),
+    ({"reason": "", "message": ""}, "otherwise", "two empty texts"),
+    ({"reason": 3, "message": ["x"]}, "otherwise", "junk"),
+    ({}, "otherwise", "no such condition"),
+    (None, "otherwise", "no object"),
+]
+
+
+@pytest.mark.parametrize(("condition", "want", "reason"), SAID, ids=[s[2] for s in SAID])
+def test_a_condition_is_quoted_with_its_reason(condition: Any, want: str, reason: str) -> None:
+    assert paths.said(condition, "otherwise") == want, reason

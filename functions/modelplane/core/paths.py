@@ -86,6 +86,17 @@ def condition(obj: object, kind: str) -> Mapping[str, Any]:
     return {}
 
 
+def said(condition: object, otherwise: str = "") -> str:
+    """Return a condition's words as `Reason: message`, or what it has of both, or `otherwise`.
+
+    The reason is what its controller's documentation explains; a message alone is often a bare name.
+    """
+    reason, message = text(condition, "reason"), text(condition, "message")
+    if message.startswith(reason):
+        reason = ""
+    return ": ".join(part for part in (reason, message) if part) or otherwise
+
+
 def is_true(obj: object, kind: str) -> bool:
     """Tell whether the status condition of that type is True; absent is not true."""
     return condition(obj, kind).get("status") == "True"

@@ -155,6 +155,6 @@ class Scene(Ground):
         return self.settled or (self.report.state == cache_report.STAGED and not self.lost)
 
     def job_says(self, type_: str) -> str | None:
-        """Return the message of the Job's condition that is True, or None where it is not."""
+        """Return the words of the Job's condition that is True, or None where it is not."""
         found = paths.condition(self.inputs.remote(self.key), type_)
-        return paths.text(found, "message") if found.get("status") == "True" else None
+        return paths.said(found) if found.get("status") == "True" else None

@@ -208,5 +208,5 @@ def _refused(policy: Manifest | None) -> str:
     for ancestor in paths.mappings(policy, "status", "ancestors"):
         for found in paths.mappings(ancestor, "conditions"):
             if found.get("type") == "Accepted" and found.get("status") == "False":
-                return paths.text(found, "message") or "Envoy Gateway refuses the policy"
+                return paths.said(found, "Envoy Gateway refuses the policy")
     return ""

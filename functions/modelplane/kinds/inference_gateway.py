@@ -88,8 +88,8 @@ def _controller(inputs: Inputs, door: Door) -> Condition:
     if door.missing and not there:
         return Condition(c.CONTROLLER_READY, False, GATEWAY_API_MISSING, door.missing)
     found = paths.condition(inputs.observed.get(door.release), c.READY)
-    said = paths.text(found, "message") or "see its events"
-    message = f"Release {door.release} is not ready: {said}" if there else f"installing {door.controller}"
+    why = paths.said(found, "see its events")
+    message = f"Release {door.release} is not ready: {why}" if there else f"installing {door.controller}"
     return Condition(c.CONTROLLER_READY, False, INSTALLING, message)
 
 
@@ -105,8 +105,8 @@ def _obstacle(inputs: Inputs, spec: InferenceGatewaySpec, door: Door) -> tuple[s
     standing = door.gateway in inputs.observed
     if front_door.awaits_certificate(inputs, spec):
         found = paths.condition(inputs.observed.get(CERTIFICATE), c.READY)
-        said = "" if CERTIFICATE in inputs.observed else front_door.no_cert_manager(inputs)
-        why = said or paths.text(found, "message") or "it is being issued"
+        lacks = "" if CERTIFICATE in inputs.observed else front_door.no_cert_manager(inputs)
+        why = lacks or paths.said(found, "it is being issued")
         return WAITING_FOR_CERTIFICATE, f"Certificate {front_door.TLS_SECRET} is not ready: {why}"
     if not standing:
         missing = door.kinds_missing if inputs.is_ready(door.release) else ""
@@ -116,14 +116,16 @@ def _obstacle(inputs: Inputs, spec: InferenceGatewaySpec, door: Door) -> tuple[s
     for listener in paths.mappings(gateway, "status", "listeners"):
         for found in paths.mappings(listener, "conditions"):
             if found.get("type") in ("Accepted", "ResolvedRefs") and found.get("status") == "False":
-                said = paths.text(found, "message") or paths.text(found, "reason")
-                return NOT_ACCEPTED, f"listener {paths.text(listener, 'name')}: {said}"
+                why = paths.said(found, "refused")
+                return NOT_ACCEPTED, f"listener {paths.text(listener, 'name')}: {why}"
     if not paths.is_true(gateway, "Accepted"):
-        said = paths.text(paths.condition(gateway, "Accepted"), "message")
-        return NOT_ACCEPTED, said or f"{door.controller} has not accepted the Gateway yet"
+        waits = f"{door.controller} has not accepted the Gateway yet"
+        return NOT_ACCEPTED, paths.said(paths.condition(gateway, "Accepted"), waits)
     if not _address(inputs, door.gateway):
+        found = paths.condition(gateway, "Programmed")
+        why = f" ({paths.said(found)})" if found.get("status") == "False" and paths.said(found) else ""
         return WAITING_FOR_ADDRESS, (
-            f"the Gateway has no address: where no cloud gives {door.controller}'s Service one, set "
+            f"the Gateway has no address{why}: where no cloud gives {door.controller}'s Service one, set "
             f"spec.{spec.backend.lower()}.loadBalancer to MetalLB"
         )
     return "", ""

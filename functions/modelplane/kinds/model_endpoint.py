@@ -189,7 +189,7 @@ def _rejection(inputs: Inputs) -> str:
     for ancestor in paths.mappings(inputs.observed.get(TLS_POLICY), "status", "ancestors"):
         for found in paths.mappings(ancestor, "conditions"):
             if found.get("type") in ("Accepted", "ResolvedRefs") and found.get("status") == "False":
-                return paths.text(found, "message") or paths.text(found, "reason") or "the gateway refuses it"
+                return paths.said(found, "the gateway refuses it")
     return ""
 
 

@@ -135,11 +135,11 @@ def _obstacle(inputs: Inputs, chosen: Selection, front: Front) -> tuple[str, str
         return CONFIGURING, "the HTTPRoute is not created yet"
     accepted = _verdict(inputs, front, "Accepted")
     if accepted.get("status") != "True":
-        why = paths.text(accepted, "message") or paths.text(accepted, "reason") or "no answer yet"
+        why = paths.said(accepted, "no answer yet")
         return CONFIGURING, f"Gateway {front.gateway} has not accepted the HTTPRoute: {why}"
     resolved = _verdict(inputs, front, "ResolvedRefs")
     if chosen.ready and resolved.get("status") == "False":
-        return REFS_NOT_RESOLVED, paths.text(resolved, "message") or "a backend of the HTTPRoute is not found"
+        return REFS_NOT_RESOLVED, paths.said(resolved, "a backend of the HTTPRoute is not found")
     if not chosen.ready:
         return CONFIGURING, "no endpoint can take requests: callers get 503 until one can"
     return front.left_out or ("", "")
