@@ -1,6 +1,7 @@
 """Reading endpoint URLs, spreading weights, and laying a service out over an HTTPRoute."""
 
 from fractions import Fraction
+from math import ceil, gcd
 
 import pytest
 from hypothesis import given
@@ -100,9 +101,78 @@ def test_the_ratio_of_the_groups_is_exact_and_nobody_gets_nothing(shape):
     assert len(ratios) <= 1
 
 
-@given(st.dictionaries(st.text(max_size=3), st.integers(1, 10**12), max_size=5))
-def test_capped_weights_fit_an_httproute(shares):
-    assert all(1 <= share <= MAX_WEIGHT for share in capped(shares).values())
+CAPPED = [
+    ([(1_000_000, 1), (1, 3)], [1_000_000, 1, 1, 1], "three of a millionth together: each gets the least"),
+    ([(1_000_000, 1), (3, 2)], [1_000_000, 2, 1], "what a group has of whole units its members share"),
+    ([(1_000_000, 2), (3, 1), (1, 3)], [1_000_000, 1_000_000, 6, 1, 1, 1], "the rest stays exact"),
+    ([(2_000_000, 1), (1_000_001, 1)], [1_000_000, 500_001], "the nearest, not the next below"),
+    ([(4_000_000, 1), (2_000_000, 1)], [2, 1], "large numbers with a common factor are small ones"),
+    ([], [], "nothing"),
+]
+
+
+@pytest.mark.parametrize(("given_groups", "expected", "reason"), CAPPED, ids=[s[2] for s in CAPPED])
+def test_weights_that_do_not_fit_are_the_nearest_that_do(given_groups, expected, reason):
+    assert list(capped(_groups(given_groups)).values()) == expected, reason
+
+
+# Weights that fit, and the sums that stand for all that a TraefikService holds.
+SHARES = st.integers(1, MAX_WEIGHT) | st.integers(1, 200 * MAX_WEIGHT)
+
+
+@given(st.lists(st.tuples(SHARES, st.integers(0, 40)), min_size=1, max_size=8))
+def test_weights_that_fit_an_httproute_are_exact_or_half_a_unit_off(shape):
+    groups = [group for group in _groups(shape) if group.members]
+    shares = capped(_groups(shape))
+    assert all(1 <= share <= MAX_WEIGHT for share in shares.values())
+    assert set(shares) == {name for group in groups for name in group.members}
+    sums = [sum(shares[name] for name in group.members) for group in groups]
+    if shares == weights(groups):
+        return
+    unit = min(Fraction(MAX_WEIGHT * len(group.members), group.weight) for group in groups)
+    for group, total in zip(groups, sums, strict=True):
+        ideal = group.weight * unit
+        assert abs(total - ideal) <= Fraction(1, 2) or (total == len(group.members) and ideal < total)
+        assert max(shares[n] for n in group.members) - min(shares[n] for n in group.members) <= 1
+
+
+@given(st.lists(st.tuples(st.integers(1, MAX_WEIGHT), st.integers(0, 40)), min_size=1, max_size=8))
+def test_weights_leave_the_limit_only_where_no_whole_numbers_within_it_keep_the_ratio(shape):
+    groups = [group for group in _groups(shape) if group.members]
+    common = gcd(*(group.weight for group in groups))
+    # The smallest multiple of the ratio that gives every member something, spread as evenly as it goes.
+    least = max((ceil(len(g.members) * common / g.weight) for g in groups), default=0)
+    fits = all(ceil(Fraction(g.weight // common * least, len(g.members))) <= MAX_WEIGHT for g in groups)
+    assert (max(weights(groups).values(), default=0) <= MAX_WEIGHT) is fits
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, MAX_WEIGHT), st.integers(0, 30)), min_size=1, max_size=5),
+    st.integers(0, 15),
+)
+def test_seventeen_and_more_endpoints_keep_the_groups_ratio_over_both_levels(shape, pinned):
+    """What of a service stands in the HTTPRoute itself and what in its TraefikService, taken together."""
+    groups = _groups(shape)
+    everyone = [name for group in groups for name in group.members]
+    origin = url.parse("http://192.0.2.1")
+    endpoints = {n: Endpoint(n, n, origin, pinned=i < pinned) for i, n in enumerate(everyone)}
+    layout = frontdoor.arrange(groups, endpoints)
+    assert not layout.left_out
+    shares = {**layout.direct, **layout.folded}
+    assert set(shares) == set(everyone)
+    assert len({Fraction(sum(shares[n] for n in g.members), g.weight) for g in groups if g.members}) <= 1
+    service = Service(NAMESPACE, "birds")
+    rule = frontdoor.route(service, endpoints, layout)["spec"]["rules"][0]
+    sent = {ref["name"]: ref["weight"] for ref in rule.get("backendRefs", [])}
+    wanted = dict(layout.direct)
+    if layout.folded:
+        wanted[service.split] = sum(layout.folded.values())
+    assert set(sent) == set(wanted)
+    assert len(sent) <= 16
+    assert all(1 <= weight <= MAX_WEIGHT for weight in sent.values())
+    divisor = gcd(*wanted.values())
+    if all(share // divisor <= MAX_WEIGHT for share in wanted.values()):
+        assert len({Fraction(sent[name], share) for name, share in wanted.items()}) <= 1
 
 
 LAYOUTS = [

@@ -12,7 +12,7 @@ from modelplane import contracts as c
 from modelplane import names
 from modelplane.core.paths import Manifest
 from modelplane.routes.parts import BACKEND_LIMIT, Endpoint, Service, http_route, path_rule, without
-from modelplane.routes.split import Group, capped, weights
+from modelplane.routes.split import Group, capped
 
 _ROOT = "/"
 _GROUP = "gateway.envoyproxy.io"
@@ -43,8 +43,8 @@ def arrange(groups: Sequence[Group], endpoints: Mapping[str, Endpoint], routed: 
     misfits = [m for m in members if _wanted(endpoints[m]) != path]
     fitting = sorted(set(members) - set(misfits), key=lambda m: (m not in routed, m))
     surplus = sorted(fitting[BACKEND_LIMIT:])
-    shares = weights(without(groups, [*misfits, *surplus]))
-    return Layout(capped(shares), path, misfits, surplus)
+    shares = capped(without(groups, [*misfits, *surplus]))
+    return Layout(shares, path, misfits, surplus)
 
 
 def _wanted(endpoint: Endpoint) -> str | None:

@@ -69,7 +69,7 @@ def route(
         shares[""] = sum(layout.folded.values()) if shares else 1
     refs = [
         _backend(endpoints[name], share) if name else _split_ref(service, share)
-        for name, share in sorted(capped(shares).items())
+        for name, share in sorted(capped([Group(share, [name]) for name, share in shares.items()]).items())
     ]
     rule = path_rule(service)
     if retries:

@@ -1,7 +1,8 @@
 """Spreading requests: from group weights to whole numbers per endpoint that keep the groups' exact ratio."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, gcd, lcm
 
 # HTTPRoute backendRefs[].weight (Gateway API v1.6.1).
@@ -25,8 +26,8 @@ def weights(groups: Sequence[Group]) -> dict[str, int]:
     """Return a weight for each member; the members of a group sum to its weight, up to one common factor.
 
     Members of one group weigh the same wherever that fits an HTTPRoute; else the first ones take the
-    remainder, and no member gets nothing. A group without members takes no share. The result may exceed
-    `MAX_WEIGHT` where no smaller whole numbers keep the ratio.
+    remainder, and no member gets nothing. A group without members takes no share. The result exceeds
+    `MAX_WEIGHT` only where no smaller whole numbers keep the ratio.
     """
     filled = [group for group in groups if group.members]
     if not filled:
@@ -39,18 +40,31 @@ def weights(groups: Sequence[Group]) -> dict[str, int]:
     return _spread(shares, max(ceil(len(members) / weight) for weight, members in shares))
 
 
-def capped(shares: Mapping[str, int]) -> dict[str, int]:
-    """Return the weights with the largest at most `MAX_WEIGHT`; the ratio then holds only roughly."""
-    largest = max(shares.values(), default=0)
-    if largest <= MAX_WEIGHT:
-        return dict(shares)
-    return {name: max(1, share * MAX_WEIGHT // largest) for name, share in shares.items()}
+def capped(groups: Sequence[Group]) -> dict[str, int]:
+    """Return `weights`, or where those exceed `MAX_WEIGHT` the nearest that do not.
+
+    Then a group's sum is half a unit from its share at most, of as many units as fit; but no member gets
+    nothing, so a group of which each would get less than one gets one for each.
+    """
+    exact = weights(groups)
+    if max(exact.values(), default=0) <= MAX_WEIGHT:
+        return exact
+    filled = [group for group in groups if group.members]
+    unit = min(Fraction(MAX_WEIGHT * len(group.members), group.weight) for group in filled)
+    totals = [max(len(group.members), int(group.weight * unit + Fraction(1, 2))) for group in filled]
+    return _split((total, group.members) for total, group in zip(totals, filled, strict=True))
 
 
 def _spread(shares: Sequence[tuple[int, Sequence[str]]], scale: int) -> dict[str, int]:
-    result: dict[str, int] = {}
-    for weight, members in shares:
-        each, rest = divmod(weight * scale, len(members))
-        result.update({name: each + (index < rest) for index, name in enumerate(members)})
+    result = _split((weight * scale, members) for weight, members in shares)
     divisor = gcd(*result.values())
     return {name: share // divisor for name, share in result.items()}
+
+
+def _split(totals: Iterable[tuple[int, Sequence[str]]]) -> dict[str, int]:
+    """Return each total spread over its members; the first ones take the remainder."""
+    result: dict[str, int] = {}
+    for total, members in totals:
+        each, rest = divmod(total, len(members))
+        result.update({name: each + (index < rest) for index, name in enumerate(members)})
+    return result
