@@ -9,6 +9,7 @@ import fleets
 import judges
 from modelplane.core import Manifest, paths
 from modelplane.render.run import desired
+from modelplane.sim import rules
 
 
 def _composed(folder: str) -> list[Manifest]:
@@ -42,6 +43,38 @@ def test_every_status_we_write_is_declared(folder: str, crds: Path) -> None:
         for fault in judges.problems(objects[r.target], crds)
     ]
     assert faults == []
+
+
+@pytest.mark.parametrize("folder", fleets.FOLDERS)
+def test_every_status_that_is_played_could_be_that_of_the_real_thing(folder: str, crds: Path) -> None:
+    """A simulator that reports what no API has teaches composers to wait for it."""
+    faults = [
+        f"{m['kind']} {paths.name(m)}: {fault}"
+        for m in _reported(folder).values()
+        for fault in judges.problems(m, crds)
+        if fault.startswith("status")
+    ]
+    assert faults == []
+
+
+def _reported(folder: str) -> dict[str, Manifest]:
+    """One object per kind and form of status: leaves, and what an Object saw on its cluster."""
+    found: dict[str, Manifest] = {}
+    for played, _ in fleets.played(folder).passes:
+        for target, leaf in played.objects.items():
+            if not rules.is_leaf(target.api_version, target.kind):
+                continue
+            for manifest in (leaf, dict(paths.mapping(leaf, "status", "atProvider", "manifest"))):
+                # A CRD of a Provided cluster stands here by its name only.
+                if "status" in manifest and manifest["kind"] != "CustomResourceDefinition":
+                    found[f"{manifest['kind']} {_form(manifest['status'])}"] = manifest
+    return found
+
+
+def _form(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: _form(v) for k, v in sorted(value.items())}
+    return [_form(v) for v in value] if isinstance(value, list) else type(value).__name__
 
 
 @pytest.mark.parametrize("folder", fleets.FOLDERS)

@@ -50,12 +50,14 @@ class AwsRule:
         more: what it reports beside ID and ARN.
         states: whether it reports EKS's word for its state.
         missing: what it refers to and is not there yet; empty where all is.
+        reports: which of its ID and ARN the provider's API has (its CRD, status.atProvider).
     """
 
     after: int = 1
     more: Extra = lambda _, __: {}
     states: bool = False
     missing: Why = lambda _, __: ""
+    reports: tuple[str, ...] = ("id", "arn")
 
 
 def identity(obj: Manifest) -> str:
@@ -84,7 +86,7 @@ def report(rule: AwsRule, obj: Manifest, age: int, world: World) -> Manifest | N
     if age < 1:
         return {"conditions": [CREATING, SYNCED]}
     works = age >= rule.after
-    at: Manifest = {"id": identity(obj), "arn": arn(obj)}
+    at: Manifest = {k: v for k, v in (("id", identity(obj)), ("arn", arn(obj))) if k in rule.reports}
     if rule.states:
         at["status"] = "ACTIVE" if works else "CREATING"
     if works:
@@ -235,25 +237,27 @@ def _no_cluster(obj: Manifest, world: World) -> str:
     return "ResourceNotFoundException: No cluster found for this name"
 
 
+_NO_ARN = ("id",)
 _VPC = ("vpcIdRef", c.EC2_API, "VPC")
+_FILES = ("fileSystemIdRef", c.EFS_API, "FileSystem")
 _TABLE = ("routeTableIdRef", c.EC2_API, "RouteTable")
 
 RULES: dict[tuple[str, str], AwsRule] = {
     (c.EC2_API, "VPC"): AwsRule(),
-    (c.EC2_API, "VPCIPv4CidrBlockAssociation"): AwsRule(missing=_referred(_VPC)),
+    (c.EC2_API, "VPCIPv4CidrBlockAssociation"): AwsRule(missing=_referred(_VPC), reports=_NO_ARN),
     (c.EC2_API, "DefaultSecurityGroup"): AwsRule(missing=_referred(_VPC)),
     (c.EC2_API, "Subnet"): AwsRule(more=_subnet, missing=_referred(_VPC)),
-    (c.EC2_API, "InternetGateway"): AwsRule(
-        missing=_referred(_VPC),
-    ),
+    (c.EC2_API, "InternetGateway"): AwsRule(missing=_referred(_VPC)),
     (c.EC2_API, "EIP"): AwsRule(),
     (c.EC2_API, "NATGateway"): AwsRule(
         after=2,
+        reports=_NO_ARN,
         missing=_referred(("allocationIdRef", c.EC2_API, "EIP"), ("subnetIdRef", c.EC2_API, "Subnet")),
     ),
     (c.EC2_API, "RouteTable"): AwsRule(missing=_referred(_VPC)),
     (c.EC2_API, "Route"): AwsRule(
         more=_route,
+        reports=_NO_ARN,
         missing=_referred(
             _TABLE,
             ("natGatewayIdRef", c.EC2_API, "NATGateway"),
@@ -261,7 +265,7 @@ RULES: dict[tuple[str, str], AwsRule] = {
         ),
     ),
     (c.EC2_API, "RouteTableAssociation"): AwsRule(
-        missing=_referred(_TABLE, ("subnetIdRef", c.EC2_API, "Subnet"))
+        missing=_referred(_TABLE, ("subnetIdRef", c.EC2_API, "Subnet")), reports=_NO_ARN
     ),
     (c.EC2_API, "SecurityGroup"): AwsRule(),
     (c.EC2_API, "SecurityGroupIngressRule"): AwsRule(
@@ -282,15 +286,13 @@ RULES: dict[tuple[str, str], AwsRule] = {
         states=True,
         missing=_referred(("roleArnRef", c.IAM_API, "Role")),
     ),
-    (c.EKS_API, "ClusterAuth"): AwsRule(missing=_no_cluster),
-    (c.EKS_API, "AccessEntry"): AwsRule(missing=_no_cluster),
-    (c.EKS_API, "AccessPolicyAssociation"): AwsRule(missing=_no_cluster),
+    (c.EKS_API, "ClusterAuth"): AwsRule(missing=_no_cluster, reports=()),
+    (c.EKS_API, "AccessEntry"): AwsRule(missing=_no_cluster, reports=_NO_ARN),
+    (c.EKS_API, "AccessPolicyAssociation"): AwsRule(missing=_no_cluster, reports=_NO_ARN),
     (c.EKS_API, "Addon"): AwsRule(more=_addon, missing=_no_cluster),
-    (c.EKS_API, "PodIdentityAssociation"): AwsRule(missing=_no_cluster),
+    (c.EKS_API, "PodIdentityAssociation"): AwsRule(missing=_no_cluster, reports=_NO_ARN),
     (c.EKS_API, "NodeGroup"): AwsRule(after=2, more=_group, states=True, missing=_no_cluster),
     (c.EFS_API, "FileSystem"): AwsRule(),
-    (c.EFS_API, "FileSystemPolicy"): AwsRule(missing=_referred(("fileSystemIdRef", c.EFS_API, "FileSystem"))),
-    (c.EFS_API, "MountTarget"): AwsRule(
-        after=2, missing=_referred(("fileSystemIdRef", c.EFS_API, "FileSystem"))
-    ),
+    (c.EFS_API, "FileSystemPolicy"): AwsRule(missing=_referred(_FILES), reports=_NO_ARN),
+    (c.EFS_API, "MountTarget"): AwsRule(after=2, missing=_referred(_FILES), reports=_NO_ARN),
 }

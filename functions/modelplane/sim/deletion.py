@@ -4,7 +4,7 @@ Crossplane runs no function on deletion and orders nothing: all order comes from
 kubernetes.io/docs/concepts/architecture/garbage-collection
 """
 
-from modelplane.core import Manifest
+from modelplane.core import Manifest, paths
 from modelplane.sim import rules
 from modelplane.sim.remote import condition
 from modelplane.sim.world import Cascade, Ref, World, end_of, ref
@@ -81,11 +81,15 @@ def _leave(target: Ref, world: World) -> None:
 def _deleting(target: Ref, why: str, world: World) -> None:
     """Let the provider say that it is deleting, and what hinders it."""
     obj = world.objects[target]
-    if not rules.is_leaf(target.api_version, target.kind) or "status" not in obj:
-        return
-    kept = {k: v for k, v in obj["status"].items() if k != "conditions"}
+    if rules.is_leaf(target.api_version, target.kind) and "status" in obj:
+        world.report(target, deleting(obj, why))
+
+
+def deleting(obj: Manifest, why: str) -> Manifest:
+    """Return the status of a deleted object that something holds."""
+    kept = {k: v for k, v in paths.mapping(obj, "status").items() if k != "conditions"}
     states: list[Manifest] = [
         condition("Ready", "Deleting", true=False),
         condition("Synced", "ReconcileError", why, true=False),
     ]
-    world.report(target, {**kept, "conditions": states})
+    return {**kept, "conditions": states}

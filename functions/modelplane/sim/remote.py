@@ -81,6 +81,14 @@ def condition(type_: str, reason: str, message: str = "", *, true: bool = True) 
     return {**found, "message": message} if message else found
 
 
+def stated(type_: str, reason: str, message: str = "", *, true: bool = True) -> Manifest:
+    """Return a condition of the type most kinds share, which requires a message, were it an empty one.
+
+    kubernetes/apimachinery pkg/apis/meta/v1/types.go, type Condition.
+    """
+    return {**condition(type_, reason, message, true=true), "message": message}
+
+
 def _copies(obj: Manifest, *, fewer: int = 0) -> tuple[int, int]:
     """Return how many copies are asked for and how many run."""
     asked = paths.integer(obj, "spec", "replicas", default=1) or 0
@@ -114,9 +122,9 @@ def _leader_worker_set(obj: Manifest, message: str = "", *, fewer: int = 0) -> M
     asked, running = _copies(obj, fewer=fewer)
     # A condition appears once it is True (pkg/controllers/leaderworkerset_controller.go, setCondition).
     state = (
-        condition("Progressing", "GroupsProgressing", message or "Replicas are progressing")
+        stated("Progressing", "GroupsProgressing", message or "Replicas are progressing")
         if fewer
-        else condition("Available", "AllGroupsReady")
+        else stated("Available", "AllGroupsReady")
     )
     return {
         "observedGeneration": 1,
@@ -155,7 +163,7 @@ def _gateway(obj: Manifest) -> Manifest:
     last = 1 + int(names.digest(paths.name(obj), paths.text(obj, "metadata", "uid"), length=4), 16) % 250
     return {
         "addresses": [{"type": "IPAddress", "value": f"192.0.2.{last}"}],
-        "conditions": [condition("Accepted", "Accepted"), condition("Programmed", "Programmed")],
+        "conditions": [stated("Accepted", "Accepted"), stated("Programmed", "Programmed")],
     }
 
 
@@ -163,23 +171,23 @@ def _no_address(_: Manifest, message: str) -> Manifest:
     said = message or "No addresses have been assigned to the Gateway"
     return {
         "conditions": [
-            condition("Accepted", "Accepted"),
-            condition("Programmed", "AddressNotAssigned", said, true=False),
+            stated("Accepted", "Accepted"),
+            stated("Programmed", "AddressNotAssigned", said, true=False),
         ]
     }
 
 
 def _route(obj: Manifest, message: str = "", *, refused: bool = False) -> Manifest:
     accepted = (
-        condition("Accepted", "NotAllowedByListeners", message or "no listener allows the route", true=False)
+        stated("Accepted", "NotAllowedByListeners", message or "no listener allows the route", true=False)
         if refused
-        else condition("Accepted", "Accepted")
+        else stated("Accepted", "Accepted")
     )
     parents = [
         {
             "parentRef": dict(parent),
             "controllerName": "example.net/gateway-controller",
-            "conditions": [accepted, condition("ResolvedRefs", "ResolvedRefs")],
+            "conditions": [accepted, stated("ResolvedRefs", "ResolvedRefs")],
         }
         for parent in paths.mappings(obj, "spec", "parentRefs")
     ]
@@ -189,15 +197,15 @@ def _route(obj: Manifest, message: str = "", *, refused: bool = False) -> Manife
 def _pool(_: Manifest, message: str = "", *, refused: bool = False) -> Manifest:
     parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": c.CLUSTER_GATEWAY}
     state = (
-        condition("Accepted", "NotSupportedByParent", message or "the gateway does not know it", true=False)
+        stated("Accepted", "NotSupportedByParent", message or "the gateway does not know it", true=False)
         if refused
-        else condition("Accepted", "Accepted")
+        else stated("Accepted", "Accepted")
     )
     return {"parents": [{"parentRef": parent, "conditions": [state]}]}
 
 
 def _accepted(_: Manifest) -> Manifest:
-    return {"conditions": [condition("Accepted", "Accepted")]}
+    return {"conditions": [stated("Accepted", "Accepted")]}
 
 
 def _established(_: Manifest) -> Manifest:
