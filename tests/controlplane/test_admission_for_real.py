@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from builders import largest
 from contract import test_eks_admission as eks
-from contract.test_admission import DEFAULTS, ROWS, Row, changed
-from contract.test_platform_admission import ADMITTED, REFUSED, VALID, Case, named, with_spec
+from contract.test_admission import BASE, DEFAULTS, ROWS, Row, changed
+from contract.test_platform_admission import ADMITTED, REFUSED, VALID, Case, named, schema, with_spec
 from contract.xrds import APIS, load
 from controlplane.client import Client, Document, RefusedError
 
@@ -73,3 +74,24 @@ def test_a_default_reads_back(
     for step in path.split("."):
         value = value[int(step) if isinstance(value, list) else step]
     assert value == want, reason
+
+
+# Not all that a pod may have fits into one object.
+TOO_MUCH = ("modeldeployments", "modelreplicas")
+
+
+@pytest.mark.parametrize("deep", [True, False], ids=["inner lists first", "outer lists first"])
+@pytest.mark.parametrize("plural", [*VALID, *BASE])
+def test_the_largest_document_is_admitted(client: Client, plural: str, deep: bool) -> None:
+    """What the schema allows must not cost its rules more than an API server spends on one object."""
+    judge = schema(plural)
+    (version,) = XRDS[plural]["versions"]
+    below = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+    def accepts(spec: Any) -> bool:
+        return not judge.check(judge.default({"metadata": {"name": "it"}, "spec": spec}))
+
+    grown = largest.largest(below, {**VALID, **BASE}[plural], accepts, deep=deep)
+    short = [".".join(path) for path, length, most in largest.limits(below, grown) if length < most]
+    assert plural in TOO_MUCH or short == []
+    assert refusal(client, document(plural, grown)) == ""

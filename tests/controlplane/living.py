@@ -1,0 +1,150 @@
+"""A fleet that lives on the real core: applied, looked at as a whole, taken down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import fleets
+from controlplane.client import Client, Document, RefusedError, condition
+from controlplane.control_plane import ControlPlane
+from controlplane.processes import wait_for
+from controlplane.provider import Providers
+from modelplane import contracts as c
+from modelplane.core import paths
+from modelplane.kinds.registry import KINDS
+from modelplane.sim import rules
+from modelplane.sim.world import Ref, ref
+
+# What docs/troubleshooting.md tells a fleet to set. With core's own (100 events, one more a second) the
+# breaker of a composite of forty resources opens while they are made, since core counts an update twice and
+# again for each of its watches, and the composite is then looked at every half minute
+# (github.com/crossplane/crossplane/issues/7108, 7703 and 6910).
+BREAKER = ("--circuit-breaker-burst=10000", "--circuit-breaker-refill-rate=100")
+CORE_OPTIONS = (*BREAKER, "--poll-interval=30s")
+# On a machine with other work; an idle one takes a fifth.
+PATIENCE_SECONDS = 900
+# Longer than a poll: core has looked at everything once more.
+QUIET_SECONDS = 35
+# What of the simulator's kinds stands on the control plane, and is told by whoever composed it.
+LEAVES = tuple(
+    kind
+    for kind in rules.RULES
+    if kind[0].partition("/")[0].endswith((".crossplane.io", "upbound.io", "gateway.networking.k8s.io"))
+)
+
+
+class Fleet:
+    """Every example side by side on one control plane, answered by the providers' stand-in."""
+
+    def __init__(self, plane: ControlPlane, crds: Path, folders: Sequence[str] = fleets.FOLDERS) -> None:
+        self.plane = plane
+        self.client: Client = plane.client
+        self.documents = list({ref(one): one for one in fleets.documents(*folders)}.values())
+        plane.install_providers(crds)
+        for name in ("ml-team", c.SYSTEM_NAMESPACE):
+            self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self.providers = Providers(plane.client)
+
+    def apply(self) -> None:
+        """Apply all documents, in no order that anybody would choose."""
+        for document in sorted(self.documents, key=ref):
+            self.client.apply(document)
+
+    def delete(self, cascade: str) -> dict[Ref, str]:
+        """Delete all documents at once as `kubectl delete -k` does; what was refused, and why."""
+        refused = {}
+        for document in sorted(self.documents, key=ref):
+            try:
+                self.client.delete(document, cascade)
+            except RefusedError as error:
+                refused[ref(document)] = str(error)
+        return refused
+
+    def all(self) -> dict[Ref, Document]:
+        """Every composite, what they compose and what providers answer for."""
+        found = (one for kind in (*KINDS, *LEAVES) for one in self.client.list(*kind))
+        return {ref(one): one for one in found}
+
+    def composites(self) -> dict[Ref, Document]:
+        """The composites alone."""
+        return {ref(one): one for kind in KINDS for one in self.client.list(*kind)}
+
+    def unready(self) -> list[str]:
+        """The composites that are not Ready, with the first thing that each says of itself."""
+        return [
+            f"{target}: {_why(found)}"
+            for target, found in sorted(self.composites().items())
+            if condition(found, "Ready") != "True" or condition(found, "Synced") != "True"
+        ]
+
+    def becomes_ready(self) -> None:
+        """Return once every composite is."""
+        self.until("every composite is Ready", lambda: not self.unready(), self.unready)
+
+    def until(self, what: str, holds: Callable[[], bool], seen: Callable[[], object]) -> None:
+        """Return once it holds; raises what ended the providers, or `TimeoutError` with what was seen."""
+
+        def answered() -> bool:
+            self.providers.rest(1)
+            return holds()
+
+        wait_for(what, answered, PATIENCE_SECONDS, seen)
+
+    def versions(self) -> dict[Ref, str]:
+        """The resourceVersion of everything."""
+        return {target: found["metadata"]["resourceVersion"] for target, found in self.all().items()}
+
+    def written(self) -> dict[Ref, str]:
+        """What is written, made or gone in a while in which core looks at everything; at best nothing."""
+        before = self.versions()
+        time.sleep(QUIET_SECONDS)
+        after = self.versions()
+        changed = before.items() ^ after.items()
+        return dict(sorted(changed))
+
+    def comes_to_rest(self) -> None:
+        """Return once nobody writes."""
+        last: list[dict[Ref, str]] = [{}]
+
+        def quiet() -> bool:
+            last[0] = self.written()
+            return not last[0]
+
+        self.until("nobody writes any more", quiet, lambda: sorted(map(str, last[0]))[:10])
+
+    def left(self) -> list[str]:
+        """What is still there, and why where the providers know."""
+        waiting = self.providers.waiting
+        return [f"{target}: {waiting.get(target, '')}" for target in sorted(self.all())]
+
+
+def composed(found: Iterable[Document]) -> set[str]:
+    """What composites have composed, by owner, key and kind: core makes up names that we leave out."""
+    return {
+        f"{owner['kind']} {owner['name']}: {key} ({one['kind']})"
+        for one in found
+        for owner in paths.mappings(one, "metadata", "ownerReferences")
+        if owner.get("controller")
+        and (key := paths.text(one, "metadata", "annotations", c.RESOURCE_NAME_ANNOTATION))
+    }
+
+
+def played(documents: Sequence[Document]) -> set[str]:
+    """The same of the simulator's rest."""
+    world = fleets.play(documents).world
+    return {
+        f"{owner.kind} {owner.name}: {key} ({child.kind})"
+        for owner, children in world.children.items()
+        for key, child in children.items()
+        if owner[:2] in KINDS
+    }
+
+
+def _why(found: Document) -> str:
+    """The first condition that says no, and what it says."""
+    for one in paths.mappings(found, "status", "conditions"):
+        if one.get("status") != "True" and one.get("message"):
+            return f"{one['type']} {one['reason']}: {one['message']}"
+    return "it says nothing"

@@ -1,0 +1,139 @@
+"""Every example on the real core: from nothing to Ready, through mishaps, to gone, once per cascade.
+
+The tests build on each other and run in the order they stand in: one fleet lives through all of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controlplane import living
+from controlplane.binaries import find_or_build
+from controlplane.client import Document, condition
+from controlplane.control_plane import ControlPlane
+from modelplane import contracts as c
+from modelplane.core import paths
+from modelplane.sim import remote
+from modelplane.sim.world import Failure, Ref, ref
+
+RACK = Ref(c.API, "InferenceCluster", "", "rack")
+QWEN = Ref(c.API, "ModelDeployment", "ml-team", "qwen-rack")
+CLASS = Ref(c.API, "InferenceClass", "", "byo-l4")
+
+
+@pytest.fixture(scope="module")
+def fleet(crds: Path, request: pytest.FixtureRequest) -> Iterator[living.Fleet]:
+    """A control plane of its own: what others leave behind would have a part in this fleet."""
+    with ControlPlane(find_or_build(), living.CORE_OPTIONS) as plane:
+        found = living.Fleet(plane, crds)
+        found.providers.start()
+        yield found
+        plane.failed = request.session.testsfailed > 0
+        found.providers.stop()
+
+
+def says(fleet: living.Fleet, target: Ref) -> str:
+    """All that a composite's conditions tell."""
+    found = paths.mappings(fleet.composites()[target], "status", "conditions")
+    return "; ".join(f"{one['type']} {one.get('message', '')}" for one in found)
+
+
+def by_name(fleet: living.Fleet, target: Ref) -> Document:
+    """The document as a user wrote it."""
+    return copy.deepcopy(next(one for one in fleet.documents if ref(one) == target))
+
+
+def test_every_example_becomes_ready_though_the_function_dies_halfway(fleet: living.Fleet) -> None:
+    fleet.apply()
+    network = (c.INFRA_API, "EKSNetwork")
+    fleet.until("the networks are made", lambda: len(fleet.client.list(*network)) >= 4, fleet.unready)
+    before = fleet.all().keys()
+    fleet.plane.function.servers[0].kill()
+    fleet.providers.rest()
+    assert before <= fleet.all().keys()
+    fleet.plane.function.start_server(0)
+    fleet.becomes_ready()
+
+
+def test_then_nobody_writes_any_more(fleet: living.Fleet) -> None:
+    fleet.comes_to_rest()
+    assert fleet.unready() == []
+
+
+def test_what_stands_is_what_the_simulator_says(fleet: living.Fleet) -> None:
+    found, expected = living.composed(fleet.all().values()), living.played(fleet.documents)
+    assert found - expected == set()
+    assert expected - found == set()
+
+
+def test_no_composite_makes_core_stop_watching_it(fleet: living.Fleet) -> None:
+    closed = [t for t, found in fleet.composites().items() if condition(found, "Responsive") == "False"]
+    assert closed == []
+
+
+def test_a_class_that_is_deleted_takes_nothing_with_it(fleet: living.Fleet) -> None:
+    before = fleet.all().keys()
+    fleet.client.delete(by_name(fleet, CLASS))
+    fleet.until(
+        "the cluster names the class",
+        lambda: CLASS.name in says(fleet, RACK),
+        lambda: says(fleet, RACK),
+    )
+    fleet.comes_to_rest()
+    assert before - fleet.all().keys() == {CLASS}
+    fleet.client.apply(by_name(fleet, CLASS))
+    fleet.becomes_ready()
+
+
+def test_a_cluster_that_is_not_ready_keeps_what_runs_on_it(fleet: living.Fleet) -> None:
+    before = fleet.all().keys()
+
+    def hits(one: Document) -> bool:
+        return one["kind"] == "Release" and paths.labels(one).get(c.CLUSTER_LABEL) == RACK.name
+
+    fleet.providers.fail(Failure(hits, remote.FAILED, "timed out waiting for the condition"))
+    fleet.until(
+        "the cluster is not ready",
+        lambda: condition(fleet.composites()[RACK], "Ready") == "False",
+        lambda: says(fleet, RACK),
+    )
+    fleet.comes_to_rest()
+    assert before - fleet.all().keys() == set()
+    assert "timed out waiting for the condition" in says(fleet, RACK)
+    fleet.providers.recover()
+    fleet.becomes_ready()
+
+
+@pytest.mark.parametrize(
+    ("selector", "reason"),
+    [
+        ("device.driver == 'nobody'", "no device of the fleet"),
+        ("device.driver == 'gpu.nvidia.com' && device.nothing", "it never compiles"),
+    ],
+)
+def test_an_edit_that_fits_nowhere_stops_nothing(fleet: living.Fleet, selector: str, reason: str) -> None:
+    before = fleet.all().keys()
+    broken = by_name(fleet, QWEN)
+    for member in broken["spec"]["template"]["spec"]["engines"][0]["members"]:
+        member["nodeSelector"]["devices"][0]["selectors"] = [{"cel": selector}]
+    fleet.client.apply(broken)
+    fleet.comes_to_rest()
+    assert before - fleet.all().keys() == set(), reason
+    fleet.client.apply(by_name(fleet, QWEN))
+    fleet.becomes_ready()
+
+
+@pytest.mark.parametrize("cascade", ["Background", "Foreground"])
+def test_a_fleet_that_is_deleted_at_once_goes_without_a_trace(fleet: living.Fleet, cascade: str) -> None:
+    if not fleet.composites():
+        fleet.apply()
+        fleet.becomes_ready()
+    refused = fleet.delete(cascade)
+    # What runs keeps its cluster and its weights; core deletes those itself as soon as it may.
+    assert {"InferenceCluster", "ModelCache"} >= {target.kind for target in refused}, refused
+    fleet.until("everything is gone", lambda: not fleet.left(), fleet.left)
+    assert fleet.providers.leaks == []
