@@ -88,7 +88,7 @@ def build(tree: Path, out: Path, registry: str, runtime: Path | None) -> None:
         print(f"{release.reference(repository)}  {digests[repository]}")
     for source in sorted((tree / INSTALL).glob("*.yaml")):
         (out / "install").mkdir(exist_ok=True)
-        (out / "install" / source.name).write_text(xpkg.elsewhere(source.read_text(), registry))
+        (out / "install" / source.name).write_text(xpkg.released(source.read_text(), release))
     said = {**asdict(release), "changed": changed, "runtime": runtime is not None}
     record = {**said, "digests": digests, "files": files}
     (out / RECORD).write_text(json.dumps(record, indent=2) + "\n")

@@ -8,6 +8,7 @@ an annotation. Read in github.com/crossplane/crossplane-runtime v2.3.3, pkg/xpkg
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,6 +73,14 @@ def contents(tree: Path, registry: str = PLACEHOLDER) -> dict[str, list[Document
 def elsewhere(text: str, registry: str) -> str:
     """The text with the registry in place of the placeholder; what names another registry stays."""
     return text.replace(f"{PLACEHOLDER}/", f"{registry}/")
+
+
+def released(text: str, release: Release) -> str:
+    """A manifest with our packages as this release has them, wherever the tree names them with a tag."""
+    for repository in REPOSITORIES:
+        tagged = rf"\b{re.escape(PLACEHOLDER)}/{repository}:[\w.+-]+"
+        text = re.sub(tagged, release.reference(repository), text)
+    return elsewhere(text, release.registry)
 
 
 def images(tree: Path, release: Release, runtime: Path | None = None) -> dict[str, list[oci.Image]]:

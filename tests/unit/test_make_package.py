@@ -150,12 +150,38 @@ def blob(folder: Path, digest: str) -> bytes:
     return (folder / "blobs/sha256" / digest.removeprefix("sha256:")).read_bytes()
 
 
-def test_what_is_installed_by_hand_names_the_registry_too(world: World) -> None:
-    image = {"package": "registry.example.org/modelplane/function:v0.1.0"}
-    put(world.tree, "package/install/packages.yaml", {"kind": "Function", "spec": image})
+@pytest.mark.parametrize(
+    ("text", "want", "reason"),
+    [
+        (
+            "registry.example.org/modelplane/function:v0.0.9",
+            "ghcr.io/acme/modelplane/function:v0.1.0",
+            "ours",
+        ),
+        (
+            "registry.example.org/modelplane/",
+            "ghcr.io/acme/modelplane/",
+            "a prefix, as an ImageConfig has it",
+        ),
+        (
+            "registry.example.org/modelplane/functions:v1",
+            "ghcr.io/acme/modelplane/functions:v1",
+            "another one",
+        ),
+        (
+            "xpkg.crossplane.io/a/provider-helm:v1.4.0",
+            "xpkg.crossplane.io/a/provider-helm:v1.4.0",
+            "another's",
+        ),
+    ],
+)
+def test_what_is_installed_by_hand_names_this_release(
+    world: World, text: str, want: str, reason: str
+) -> None:
+    put(world.tree, "package/install/packages.yaml", {"kind": "Function", "spec": {"package": text}})
     world.build()
     written = yaml.safe_load((world.out / "install" / "packages.yaml").read_text())
-    assert written["spec"]["package"] == "ghcr.io/acme/modelplane/function:v0.1.0"
+    assert written["spec"]["package"] == want, reason
 
 
 def test_a_tree_without_git_is_built_and_names_no_commit(world: World) -> None:
