@@ -15,6 +15,12 @@ from modelplane.api.schema import Schema
 GONE = object()
 
 TEMPLATE = {"spec": {"containers": [{"name": "engine", "image": "example.org/engine:1"}]}}
+MAIN = TEMPLATE["spec"]["containers"][0]
+READER = {
+    "name": "reader",
+    "image": "example.org/reader:1",
+    "volumeMounts": [{"name": "model-cache", "mountPath": "/w"}],
+}
 DEVICES = {"devices": [{"name": "gpu", "selectors": [{"cel": 'device.driver == "gpu.nvidia.com"'}]}]}
 CLAIMS = [{"name": "gpu", "deviceClassName": "gpu.nvidia.com"}]
 STANDALONE = {"nodeSelector": DEVICES, "template": TEMPLATE}
@@ -235,6 +241,49 @@ ROWS = [
             ("projected", {"sources": [{"configMap": {"name": "a"}}]}),
         )
     ],
+    *[
+        Row(
+            f"{what}: a DNS label, or no pod is made",
+            plural,
+            {where.format(pod): value},
+            "lower-case letters",
+        )
+        for plural, pod in ((MD, POD), (MR, "engines.0.members.0.template"))
+        for what, where, value in (
+            ("a sidecar", "{}.spec.containers", [MAIN, {"name": "Log_Shipper", "image": "x"}]),
+            ("an init container", "{}.spec.initContainers", [{"name": "a.b", "image": "x"}]),
+            ("a volume", "{}.spec.volumes", [{"name": "-v", "emptyDir": {}}]),
+        )
+    ],
+    Row(
+        "init containers and containers share one set of names",
+        MD,
+        {f"{POD}.spec.initContainers": [{"name": "engine", "image": "x"}]},
+        "a name of its own",
+    ),
+    Row(
+        "the proxy's name is taken",
+        MD,
+        {f"{POD}.spec.initContainers": [{"name": "pd-sidecar", "image": "x"}]},
+        "choose another name",
+    ),
+    *[
+        Row(
+            f"{where} mounts weights that nobody stages",
+            MD,
+            {f"{POD}.spec.{where}": [*before, READER]},
+            "set modelCacheRef",
+        )
+        for where, before in (("containers", [MAIN]), ("initContainers", []))
+    ],
+    Row(
+        "a sidecar may mount the weights that are staged",
+        MD,
+        {
+            f"{SPEC}.modelCacheRef": {"name": "w"},
+            f"{POD}.spec.containers": [MAIN, READER],
+        },
+    ),
     Row(
         "our volumes keep their names",
         MD,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -93,3 +94,35 @@ def test_the_platforms_own_volumes_may_be_mounted() -> None:
     member = r.member(sidecars=[r.container("logs", volumeMounts=mounts)])
     pod = r.pods(r.one(r.replica(r.engine("main", member), modelCacheRef={"name": "w"})))["standalone"]
     assert list(twice(pod)) == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "words", "reason"),
+    [
+        ({"sidecars": [r.container("Log_Shipper")]}, "'Log_Shipper': lower-case letters", "no DNS label"),
+        ({"initContainers": [r.container("a.b")]}, "'a.b': lower-case letters", "no label by a dot"),
+        ({"initContainers": [r.container("engine")]}, "engine names two containers", "one name twice"),
+        ({"sidecars": [r.container("pd-sidecar")]}, "pd-sidecar is Modelplane's own", "the proxy's"),
+        ({"volumes": [{"name": "V", "emptyDir": {}}]}, "a volume is named 'V'", "a volume's"),
+        (
+            {"sidecars": [r.container("x", volumeMounts=[{"name": "model-cache", "mountPath": "/w"}])]},
+            "engine main, Standalone: container x mounts model-cache, and there is no modelCacheRef: set it",
+            "weights that nobody stages",
+        ),
+        (
+            {"initContainers": [r.container("x", volumeMounts=[{"name": "model-cache", "mountPath": "/w"}])]},
+            "container x mounts model-cache",
+            "the same before the engine",
+        ),
+    ],
+)
+def test_what_no_pod_can_have_is_refused_by_name_and_takes_nothing_that_runs(
+    pod: dict[str, Any], words: str, reason: str
+) -> None:
+    """As stored before admission knew of it: the controllers on the cluster would tell of it in events."""
+    _, seen = r.settled(r.replica())
+    given_ = r.answer(r.replica(r.engine("main", r.member(**pod))), observed=seen)
+    accepted = condition(given_, c.MODEL_ACCEPTED)
+    assert (accepted.status, accepted.reason) == (False, "InvalidSpec"), reason
+    assert words in accepted.message, reason
+    assert seen.keys() <= given_.resources.keys(), reason

@@ -1,5 +1,6 @@
 """The spec of a ModelReplica, as far as code reads it."""
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -20,6 +21,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
+
+
+_LABEL_RULE = "lower-case letters, digits and hyphens only, with a letter or digit at both ends"
+
+
+def _is_label(name: str) -> bool:
+    return len(name) <= 63 and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) is not None
+
+
+def _mounted(container: dict[str, Any]) -> set[str]:
+    """Return the names of the volumes that a container mounts; junk is passed over."""
+    mounts = container.get("volumeMounts")
+    found = mounts if isinstance(mounts, list) else []
+    return {str(mount.get("name")) for mount in found if isinstance(mount, dict)}
 
 
 class Selector(Model):
@@ -74,10 +89,19 @@ class PodSpec(Model):
 
     @model_validator(mode="after")
     def _names(self) -> "PodSpec":
-        names = [x.get("name") for x in (*self.containers, *self.init_containers)]
-        named = {n for n in names if n and isinstance(n, str)}
-        if len(names) != len(named) or c.PROXY_CONTAINER in named:
-            raise ValueError(f"containers need names of their own, other than {c.PROXY_CONTAINER}")
+        """Refuse names that no pod can have, beyond what admission has refused since."""
+        seen: set[str] = set()
+        for container in (*self.containers, *self.init_containers):
+            name = container.get("name")
+            if not isinstance(name, str) or not _is_label(name):
+                raise ValueError(f"a container is named {name!r}: {_LABEL_RULE}")
+            if name in seen or name == c.PROXY_CONTAINER:
+                why = "is Modelplane's own" if name == c.PROXY_CONTAINER else "names two containers"
+                raise ValueError(f"{name} {why}: give each container of a pod a name of its own")
+            seen.add(name)
+        for volume in self.volumes:
+            if not _is_label(str(volume.get("name"))):
+                raise ValueError(f"a volume is named {volume.get('name')!r}: {_LABEL_RULE}")
         return self
 
     @model_validator(mode="after")
@@ -85,13 +109,11 @@ class PodSpec(Model):
         """Refuse what no pod can have: Grove and LWS would make none, and say so in events only."""
         known = {str(v.get("name")) for v in self.volumes} | {c.CACHE_VOLUME, c.SHM_VOLUME}
         for container in (*self.containers, *self.init_containers):
-            mounts = container.get("volumeMounts")
-            for mount in mounts if isinstance(mounts, list) else ():
-                if isinstance(mount, dict) and str(mount.get("name")) not in known:
-                    raise ValueError(
-                        f"container {container.get('name')} mounts {mount.get('name')}, "
-                        "which is no volume of the member: add it to volumes"
-                    )
+            for name in sorted(_mounted(container) - known):
+                raise ValueError(
+                    f"container {container.get('name')} mounts {name}, "
+                    "which is no volume of the member: add it to volumes"
+                )
         return self
 
 
@@ -183,6 +205,23 @@ class ModelReplicaSpec(Model):
         wanted = [c.DECODE, c.PREFILL]
         if self.serving.mode == c.PREFILL_DECODE and sorted(e.phase or "" for e in self.engines) != wanted:
             raise ValueError("serving.mode PrefillDecode needs one Prefill and one Decode engine")
+        return self
+
+    @model_validator(mode="after")
+    def _staged(self) -> "ModelReplicaSpec":
+        """Refuse a mount of weights that nobody stages: its volume would be missing from the pod."""
+        if self.model_cache_ref is not None:
+            return self
+        for engine in self.engines:
+            for member in engine.members:
+                pod = member.template.spec
+                for container in (*pod.containers, *pod.init_containers):
+                    if c.CACHE_VOLUME in _mounted(container):
+                        raise ValueError(
+                            f"engine {engine.name}, {member.role}: container {container['name']} mounts "
+                            f"{c.CACHE_VOLUME}, and there is no modelCacheRef: set it in the "
+                            "ModelDeployment's template, or mount a volume of its own"
+                        )
         return self
 
     def phase(self, name: str) -> Engine | None:
