@@ -25,6 +25,7 @@ import xpkg
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "packages.json"
 INSTALL = Path("package/install")
+_PARTS = ("modelplane", "install")
 # What decides what a package holds; a changed document or test does not.
 SOURCES = ("apis", "compositions", "functions", "package", "tools", "pyproject.toml", "README.md", "LICENSE")
 _HOST = r"(localhost|127\.0\.0\.1|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]+)?|[a-z0-9-]+:[0-9]+"
@@ -73,14 +74,21 @@ def _wrong(name: str) -> str:
 
 def build(tree: Path, out: Path, registry: str, runtime: Path | None) -> None:
     """Write everything below `out`, which is emptied of what an earlier build left; nothing is pushed."""
+    if not (out / RECORD).exists() and any((out / part).exists() for part in _PARTS):
+        raise xpkg.PackageError(
+            f"{out} holds {' or '.join(_PARTS)} of another origin: remove it, or name another --out"
+        )
     revision = head(tree)
     changed = changes(tree) if revision else []
     release = xpkg.Release(xpkg.version(tree), registry, revision + ("-dirty" if changed else ""))
     made = xpkg.images(tree, release, runtime)
-    for part in ("modelplane", "install"):
+    for part in _PARTS:
         shutil.rmtree(out / part, ignore_errors=True)
-    for old in (*out.glob("*.xpkg"), out / RECORD):
-        old.unlink(missing_ok=True)
+    for old in out.glob("*.xpkg"):
+        old.unlink()
+    # Half a build is no build; and it says so, where the next one would take its folders for somebody else's.
+    out.mkdir(parents=True, exist_ok=True)
+    (out / RECORD).write_text("{}")
     digests, files = {}, {}
     for repository, images in made.items():
         digests[repository] = oci.write(out / repository, images, release.reference(repository))

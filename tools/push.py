@@ -19,6 +19,8 @@ import xpkg
 
 RECORD = "packages.json"
 _LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1)(:[0-9]+)?(/|$)")
+# Its repositories have two parts: https://github.com/docker/hub-feedback/issues/1404.
+_DOCKER_HUB = ("docker.io", "index.docker.io", "registry-1.docker.io")
 _MANY = 5
 
 Command = list[str]
@@ -76,9 +78,10 @@ def push(out: Path, registry: str, tool: str = "", through: str = "") -> None:
 
 def _record(out: Path) -> dict[str, Any]:
     path = out / RECORD
-    if not path.is_file():
+    found = json.loads(path.read_text()) if path.is_file() else {}
+    if not found:
         raise xpkg.PackageError(f"{out} holds no packages: run `make package` first")
-    return dict(json.loads(path.read_text()))
+    return dict(found)
 
 
 def on_loopback(registry: str) -> bool:
@@ -90,6 +93,9 @@ def wrong_place(registry: str) -> list[str]:
     """What is wrong with pushing there at all."""
     if registry.partition("/")[0] == xpkg.PLACEHOLDER:
         return [f"{registry} is reserved for documentation: name a registry of yours with REGISTRY="]
+    host, _, path = registry.partition("/")
+    if path and host in _DOCKER_HUB:
+        return [f"{host} takes no folders below {path}, and our packages lie in one: use another registry"]
     return []
 
 

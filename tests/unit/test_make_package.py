@@ -363,6 +363,37 @@ def test_a_clean_tree_may_be_built_for_any_registry_of_one_s_own(world: World) -
         make_package.check(world.tree, f"{xpkg.PLACEHOLDER}/acme")
 
 
+def test_docker_hub_has_no_folders(world: World) -> None:
+    with pytest.raises(xpkg.PackageError, match="no folders below acme"):
+        make_package.check(world.tree, "docker.io/acme")
+    make_package.check(world.tree, "docker.io")
+
+
+def test_a_folder_of_that_name_which_no_build_made_is_left_alone(world: World) -> None:
+    (world.out / "modelplane").mkdir(parents=True)
+    (world.out / "modelplane" / "precious.py").write_text("x")
+    with pytest.raises(xpkg.PackageError, match="of another origin: remove it"):
+        world.build()
+    assert (world.out / "modelplane" / "precious.py").exists()
+
+
+def test_half_a_build_is_not_pushed_and_does_not_stop_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.build()
+
+    def full(*_: Any) -> str:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(oci, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            world.build()
+    with pytest.raises(xpkg.PackageError, match="run `make package` first"):
+        push.push(world.out, GHCR)
+    assert world.build()["registry"] == GHCR
+
+
 def test_a_function_without_a_runtime_is_for_this_machine_only(world: World) -> None:
     world.build(with_runtime=False)
     world.tool("skopeo")
