@@ -77,8 +77,12 @@ def endpoint(
 
 
 def ready_endpoint(name: str = "heron-1", **over: Any) -> Manifest:
-    """A ModelEndpoint whose backend stands."""
-    return {**endpoint(name, **over), "status": {"routing": {"backendName": f"{name}-backend"}}}
+    """A ModelEndpoint whose backend stands, with its policy where it is https."""
+    made = endpoint(name, **over)
+    routing = {"backendName": f"{name}-backend"}
+    if made["spec"]["url"].startswith("https:"):
+        routing["tlsPolicyName"] = f"{name}-tls"
+    return {**made, "status": {"routing": routing}}
 
 
 def crd(name: str) -> Manifest:

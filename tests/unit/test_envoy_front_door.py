@@ -11,6 +11,7 @@ import pytest
 import judges
 from builders import routing as build
 from modelplane import contracts as c
+from modelplane import names
 from modelplane.core import Answer, Manifest, paths
 from modelplane.kinds import inference_gateway, model_endpoint, model_service
 from modelplane.routes import envoy
@@ -245,6 +246,15 @@ def test_a_providers_credential_is_added_from_a_secret(over, header, value, reas
     assert "s3cret" not in " ".join(said)
 
 
+@pytest.mark.parametrize(("scheme", "said"), [("http", "goes there in clear"), ("https", "")])
+def test_a_credential_that_leaves_in_clear_is_said(scheme, said) -> None:
+    url = f"{scheme}://llm-proxy.proxies.svc.cluster.local"
+    reply = stand(build.endpoint(**PROVIDER | {"url": url}), token())
+    assert build.conditions(reply)[c.ROUTING_READY] == (True, "BackendConfigured")
+    found = build.message(reply, c.ROUTING_READY)
+    assert said in found if said else not found
+
+
 TOKENS = [
     (DOOR | {"auth-secret": []}, "no Secret"),
     (token(b""), "an empty value"),
@@ -293,6 +303,47 @@ def test_https_is_verified(over, policy, reason, crds) -> None:
         seen = build.observed(reply)
         lost = build.answer(model_endpoint.KIND, build.endpoint(**over), seen, {"gateway": []})
         assert "tls-policy" in lost.resources, "a gateway that is not found takes no protection away"
+
+
+def test_an_https_address_without_a_name_takes_no_requests_rather_than_plain_ones() -> None:
+    """Envoy speaks TLS where a policy says so, and a policy needs a name to verify."""
+    running = {**build.endpoint(url="https://192.0.2.1"), "status": {"routing": {"backendName": "x"}}}
+    reply = stand(running, DOOR)
+    assert reply.status == {}
+    assert build.conditions(reply)[c.ROUTING_READY] == (False, c.REASON_INVALID_SPEC)
+    assert build.message(reply, c.ROUTING_READY).startswith("spec.tls.serverName: is needed where spec.url")
+    named = stand(build.endpoint(url="https://192.0.2.1", tls={"serverName": "api.example.com"}), DOOR)
+    assert build.conditions(named)[c.ROUTING_READY] == (True, "BackendConfigured")
+
+
+def test_a_policy_is_published_once_it_stands() -> None:
+    endpoint = build.endpoint(url="https://api.example.com")
+    first = build.answer(model_endpoint.KIND, endpoint, required=DOOR)
+    seen = build.observed(first)
+    policy = seen.pop("tls-policy")
+    composite = {**endpoint, "status": {"routing": {"backendName": names.child("heron-1", "backend")}}}
+    published = build.answer(model_endpoint.KIND, composite, seen, DOOR)
+    assert "tlsPolicyName" not in published.status["routing"], "published before, behind Traefik"
+    reply = build.answer(model_endpoint.KIND, composite, {**seen, "tls-policy": policy}, DOOR)
+    assert reply.status["routing"]["tlsPolicyName"] == paths.name(policy)
+
+
+MOVES = [
+    ({}, {}, True, "Envoy's route may still stand, and would send plain HTTP"),
+    ({"tls": {"caSecretRef": {"name": "ca"}}}, {}, False, "certificates that were taken out of the spec"),
+    ({"tls": {"serverName": "a.example.com"}}, {}, False, "a name that was taken out of the spec"),
+    ({}, {"url": "http://api.example.com"}, False, "no https any more"),
+    ({}, {"url": "https://other.example.com"}, False, "another host's"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "stays", "reason"), MOVES, ids=[m[3] for m in MOVES])
+def test_a_policy_that_the_url_implies_outlasts_a_move_to_traefik(before, after, stays, reason) -> None:
+    made = stand(build.endpoint(**{"url": "https://api.example.com", **before}), DOOR)
+    moved = build.endpoint(**{"url": "https://api.example.com", **after})
+    traefik = {"gateway": [build.serving_gateway()]}
+    reply = build.answer(model_endpoint.KIND, moved, build.observed(made), traefik)
+    assert ("tls-policy" in reply.resources) is stays, reason
 
 
 # --- services ----------------------------------------------------------------------------------
@@ -368,6 +419,39 @@ def test_a_provider_gets_its_host_and_its_credential() -> None:
     assert kinds == ["URLRewrite", "ExtensionRef"]
     assert ref["filters"][0]["urlRewrite"] == {"hostname": "api.example.com"}, "paths only by rule"
     assert ".internal" not in json.dumps(ref)
+
+
+CLEAR = build.ready_endpoint("acme-1", url="https://api.example.com", rewritePath="/")
+CLEAR["status"]["routing"].pop("tlsPolicyName")
+
+
+def test_no_request_leaves_in_clear_while_a_policy_is_waited_for() -> None:
+    reply = serve(CLEAR)
+    assert "backendRefs" not in route_of(reply)
+    assert reply.status["endpoints"] == {"total": 1, "ready": 0}
+    assert "acme-1: waits for the BackendTLSPolicy" in build.message(reply, c.ENDPOINTS_RESOLVED)
+
+
+def test_traefiks_route_serves_on_while_the_only_endpoint_waits_for_its_policy() -> None:
+    groups = {"endpoints-0": [CLEAR]}
+    seen: dict[str, Manifest] = {}
+    for _ in range(3):
+        traefik = {"gateway": [build.serving_gateway()], **groups}
+        reply = build.answer(model_service.KIND, build.service(), seen, traefik)
+        seen = build.observed(reply)
+    assert reply.resources["httproute"].manifest["spec"]["rules"][0]["backendRefs"], (
+        "Traefik takes the URL's word"
+    )
+    for _ in range(4):
+        reply = build.answer(model_service.KIND, build.service(), seen, {**DOOR, **groups})
+        seen = build.observed(reply, envoy_route=ROUTED)
+        assert "httproute" in seen
+    groups = {"endpoints-0": [build.ready_endpoint("acme-1", url="https://api.example.com", rewritePath="/")]}
+    for _ in range(2):
+        reply = build.answer(model_service.KIND, build.service(), seen, {**DOOR, **groups})
+        seen = build.observed(reply, envoy_route=ROUTED)
+    assert route_of(reply)["backendRefs"]
+    assert "httproute" not in reply.resources
 
 
 IMPOSTORS = [

@@ -38,6 +38,8 @@ SERVICE = "service"
 TLS_POLICY = "tls-policy"
 # The only key that Traefik 3.7 reads in a Secret of caCertificateRefs (traefik#12927).
 _CA_KEY = "ca.crt"
+_CLEAR = "spec.url is http: the credential of spec.auth goes there in clear; write https where it can"
+_NO_NAME = "is needed where spec.url has an IP address: set it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +78,39 @@ def compose(inputs: Inputs) -> Plan:
         Desired(slice_key, _slice(inputs.name, backend), Ready.exists()),
     ]
     needed, keep = [SERVICE, slice_key], set()
-    tls = spec.tls
-    if tls is None and gateway == c.ENVOY and origin.scheme == "https" and origin.address_type == "FQDN":
+    tls, obstacle = spec.tls, None
+    if tls is None and gateway == c.ENVOY and origin.scheme == "https":
         # Traefik takes the scheme from the port; Envoy would send plain HTTP (envoyproxy/gateway#6302).
-        tls = EndpointTls()
+        if origin.address_type == "FQDN":
+            tls = EndpointTls()
+        else:
+            obstacle = (c.REASON_INVALID_SPEC, f"spec.tls.serverName: {_NO_NAME}")
     if tls is not None:
         resources.append(Desired(TLS_POLICY, _policy(inputs.name, backend, tls), Ready.exists()))
         needed.append(TLS_POLICY)
-    elif gateway not in (c.TRAEFIK, c.ENVOY):
+    elif gateway not in (c.TRAEFIK, c.ENVOY) or _implied(inputs, backend):
+        # Envoy's route may stand beside Traefik's for a while, and would send plain HTTP without it.
         keep.add(TLS_POLICY)
     credential = endpoint_credential.resolve(inputs, spec.auth, gateway) if spec.auth else Credential()
     resources += credential.resources
     needed += credential.needed
-    condition = _routing(inputs, credential, needed)
+    obstacle = obstacle or credential.obstacle
+    clear = spec.auth is not None and origin.scheme == "http"
+    condition = _routing(inputs, obstacle, needed, _CLEAR if clear else "")
     return Plan(
         resources=resources,
-        status={} if credential.obstacle else _status(inputs, backend.name, needed),
+        status={} if obstacle else _status(inputs, backend.name, needed),
         conditions=[condition],
         keep=frozenset(keep),
         ready=None if condition.status else False,
     )
+
+
+def _implied(inputs: Inputs, backend: _Backend) -> bool:
+    """Tell whether the observed policy says what an https URL alone says."""
+    seen = paths.mapping(inputs.observed.get(TLS_POLICY), "spec", "validation")
+    said = {"hostname": backend.origin.host, "wellKnownCACertificates": "System"}
+    return backend.origin.scheme == "https" and seen == said
 
 
 def _service(backend: _Backend) -> Manifest:
@@ -155,9 +170,7 @@ def _policy(endpoint: str, backend: _Backend, tls: EndpointTls) -> Manifest:
 
 def _server_name(origin: url.Origin, tls: EndpointTls) -> str:
     if not tls.server_name and origin.address_type != "FQDN":
-        raise InvalidSpecError(
-            c.ROUTING_READY, "spec.tls.serverName", "is needed where spec.url has an IP address: set it"
-        )
+        raise InvalidSpecError(c.ROUTING_READY, "spec.tls.serverName", _NO_NAME)
     try:
         return url.host_name(tls.server_name) if tls.server_name else origin.host
     except url.UrlError as error:
@@ -169,19 +182,24 @@ def _status(inputs: Inputs, name: str, needed: Sequence[str]) -> Manifest:
     # endpoint out of its service's route.
     published = paths.text(inputs.composite, "status", "routing", "backendName") == name
     standing = SERVICE in inputs.observed and (published or all(key in inputs.observed for key in needed))
-    return {"routing": {"backendName": name}} if standing else {}
+    if not standing:
+        return {}
+    policy = paths.name(inputs.observed.get(TLS_POLICY))
+    return {"routing": {"backendName": name, **({"tlsPolicyName": policy} if policy else {})}}
 
 
-def _routing(inputs: Inputs, credential: Credential, needed: Sequence[str]) -> Condition:
-    if credential.obstacle:
-        return Condition(c.ROUTING_READY, False, *credential.obstacle)
+def _routing(
+    inputs: Inputs, obstacle: tuple[str, str] | None, needed: Sequence[str], remark: str
+) -> Condition:
+    if obstacle:
+        return Condition(c.ROUTING_READY, False, *obstacle)
     if missing := [key for key in needed if key not in inputs.observed]:
         message = f"waiting for {', '.join(missing)} to be created"
         return Condition(c.ROUTING_READY, False, WAITING_FOR_BACKEND, message)
     if TLS_POLICY in needed and (why := _rejection(inputs)):
         message = f"spec.tls is not in force: {why}; requests to this endpoint fail until it is"
         return Condition(c.ROUTING_READY, False, TLS_POLICY_REJECTED, message)
-    return Condition(c.ROUTING_READY, True, BACKEND_CONFIGURED)
+    return Condition(c.ROUTING_READY, True, BACKEND_CONFIGURED, remark)
 
 
 def _rejection(inputs: Inputs) -> str:

@@ -46,10 +46,11 @@ def compose(inputs: Inputs) -> Plan:
     """Return the service's route; it stays, answering 503, while no endpoint can take requests."""
     spec = specs.parse(ModelServiceSpec, inputs.spec, c.ENDPOINTS_RESOLVED)
     service = Service(inputs.namespace, inputs.name)
-    chosen = select(inputs, spec)
     door, former = _doors(inputs)
+    chosen = select(inputs, spec, by_policy=door is service_envoy.DOOR)
     front = door.front(inputs, service, chosen, _closed(inputs))
     accepted = _verdict(inputs, front, "Accepted").get("status") == "True"
+    pending = bool(chosen.waiting) and not chosen.ready
     resolved = _resolved(spec, chosen)
     routing = _routing(inputs, chosen, front)
     events = [] if chosen.total else [Event(resolved.message, warning=True)]
@@ -59,7 +60,7 @@ def compose(inputs: Inputs) -> Plan:
         conditions=[resolved, routing],
         events=events,
         # What another front door routes stays until this one does.
-        keep=front.keep if accepted else front.keep | former.keys(inputs),
+        keep=front.keep if accepted and not pending else front.keep | former.keys(inputs),
         ready=None if routing.status else False,
     )
 

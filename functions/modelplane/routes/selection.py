@@ -11,6 +11,8 @@ from modelplane.routes import parts, url
 from modelplane.routes.parts import Endpoint
 from modelplane.routes.split import Group
 
+_POLICY = ("status", "routing", "tlsPolicyName")
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -33,11 +35,16 @@ class Selection:
     empty: Sequence[int]
 
 
-def select(inputs: Inputs, spec: ModelServiceSpec) -> Selection:
+def select(inputs: Inputs, spec: ModelServiceSpec, *, by_policy: bool = False) -> Selection:
     """Return what the requirements `endpoints-<i>` found, those of other namespaces passed over.
 
     An endpoint that several groups match belongs to the first. Only the groups of the lowest priority that
     has a ready endpoint take requests.
+
+    Args:
+        inputs: of the pass.
+        spec: of the service.
+        by_policy: whether the gateway uses TLS only where a BackendTLSPolicy says so.
     """
     ready: dict[str, Endpoint] = {}
     waiting: dict[str, str] = {}
@@ -51,7 +58,7 @@ def select(inputs: Inputs, spec: ModelServiceSpec) -> Selection:
             name = paths.name(observed)
             if not name or name in ready or name in waiting:
                 continue
-            endpoint = _endpoint(observed)
+            endpoint = _endpoint(observed, by_policy)
             if isinstance(endpoint, Endpoint):
                 ready[name] = endpoint
                 own.append(name)
@@ -70,7 +77,7 @@ def select(inputs: Inputs, spec: ModelServiceSpec) -> Selection:
     return Selection(len(ready) + len(waiting), ready, waiting, groups, first, empty)
 
 
-def _endpoint(observed: Mapping[str, object]) -> Endpoint | str:
+def _endpoint(observed: Mapping[str, object], by_policy: bool) -> Endpoint | str:
     """Return the endpoint, or why it takes no requests."""
     backend = paths.text(observed, "status", "routing", "backendName")
     if not backend:
@@ -81,6 +88,8 @@ def _endpoint(observed: Mapping[str, object]) -> Endpoint | str:
         origin = url.parse(paths.text(observed, "spec", "url"))
     except url.UrlError as error:
         return f"spec.url {error}"
+    if by_policy and origin.scheme == "https" and not paths.text(observed, *_POLICY):
+        return "waits for the BackendTLSPolicy without which requests would leave in clear"
     name = paths.name(observed)
     rewrite = paths.text(observed, "spec", "rewritePath")
     if len(rewrite) >= parts.REWRITE_LIMIT:
