@@ -22,8 +22,8 @@ from controlplane.control_plane import ControlPlane
 from controlplane.core import NAMESPACE, Core
 from controlplane.function import ROOT, Function
 from controlplane.processes import Process, StartError, listens, wait_for
+from modelplane import contracts as c
 
-INSTALL = ROOT / "package/install"
 CHART_RIGHTS = Path(__file__).resolve().parent / "chart_rights.yaml"
 PKG = "pkg.crossplane.io/v1"
 RELEASE = xpkg.version(ROOT)
@@ -31,13 +31,20 @@ RELEASE = xpkg.version(ROOT)
 RBAC_MANAGER_PORT = 8080
 # User to group; what a group may do, the tests bind.
 USERS = {"alice": "ml-team", "bob": "other-team", "vera": "viewers", "paul": "platform"}
+# Folders of the CRDs of others.
+GATEWAY_KINDS = ("gateway-api", "traefik", "envoy-gateway", "metallb", "cert-manager")
+# What users make, in the order in which it goes: what others stand on after them.
+FLEET = (
+    "ModelService",
+    "ModelEndpoint",
+    "ModelDeployment",
+    "ModelCache",
+    "InferenceGateway",
+    "InferenceCluster",
+    "InferenceClass",
+)
+CORES_GROUPS = ("pkg.crossplane.io", "apiextensions.crossplane.io", "ops.crossplane.io")
 TOKEN_SECONDS = 4 * 3600
-
-
-def installed_documents() -> list[Document]:
-    """Everything that `kubectl apply -k package/install` applies, in order."""
-    (listed,) = documents(INSTALL / "kustomization.yaml")
-    return [document for name in listed["resources"] for document in documents(INSTALL / name)]
 
 
 class Installed(ControlPlane):
@@ -52,6 +59,7 @@ class Installed(ControlPlane):
         self._rbac_manager: Process | None = None
         self._lock: IO[str] | None = None
         self._clients: dict[str, Client] = {}
+        self._gateway_kinds = False
 
     def user(self, name: str) -> Client:
         """One user's client."""
@@ -75,7 +83,7 @@ class Installed(ControlPlane):
     def _start(self) -> None:
         self.registry.start()
         packages.push_providers(self.registry, self._crds)
-        packages.push_ours(self.registry, self.home, RELEASE)
+        packages.push_ours(self.registry, ROOT, self.home, RELEASE)
         self.server.start()
         self._client = Client(self.server.kubeconfig)
         self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -137,12 +145,71 @@ class Installed(ControlPlane):
                 }
             )
 
+    def serve_gateway_kinds(self) -> None:
+        """Install the kinds of front doors, as their operators would: no controller answers for them."""
+        if not self._gateway_kinds:
+            for folder in GATEWAY_KINDS:
+                self.client.apply_files(sorted((self._crds / folder).rglob("*.yaml")))
+            self._gateway_kinds = True
+
+    def everything(self) -> list[Document]:
+        """Every object of every kind that anything of ours may become."""
+        kinds = [("v1", kind) for kind in ("ConfigMap", "Secret", "Service")]
+        kinds += [("discovery.k8s.io/v1", "EndpointSlice")]
+        for crd in self.client.list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+            group, names = crd["spec"]["group"], crd["spec"]["names"]
+            served = next(version["name"] for version in crd["spec"]["versions"] if version["storage"])
+            if group not in CORES_GROUPS:
+                kinds.append((f"{group}/{served}", names["kind"]))
+        return [found for kind in kinds for found in self.client.list(*kind)]
+
     def install(self) -> None:
         """Apply package/install; returns once every package is healthy and every kind is served."""
-        for document in installed_documents():
+        for document in packages.manifests(self.registry):
             self.client.apply(document)
         self.function.adopt()
-        wait_for("every package is healthy", self.healthy, seconds=120, seen=self.unhealthy)
+        wait_for("every package is healthy", self.healthy, seconds=300, seen=self.unhealthy)
+
+    def upgrade(self, tree: Path, tag: str) -> None:
+        """Publish a tree as the next release and install it; returns once its packages are healthy."""
+        packages.push_ours(self.registry, tree, self.home, tag)
+        for one in packages.manifests(self.registry):
+            if one["kind"] in ("Configuration", "Function"):
+                self.client.patch(one, {"spec": {"package": one["spec"]["package"].replace(RELEASE, tag)}})
+        self.function.adopt(f"{self.registry.host}/{xpkg.FUNCTION}:{tag}")
+        wait_for("the new packages are healthy", self.healthy, seconds=300, seen=self.unhealthy)
+
+    def remove_fleet(self) -> None:
+        """Delete what users have made, kind by kind, each once the one before has left."""
+        for kind in FLEET:
+            for found in self.client.list(c.API, kind):
+                if not found["metadata"].get("ownerReferences"):
+                    self.client.delete(found)
+            self._wait_until_gone(c.API, kind)
+
+    def remove(self) -> None:
+        """Take away what package/install and the package manager have made, as docs/install.md says."""
+        ours = packages.manifests(self.registry)
+        self._delete(*(one for one in ours if one["kind"] == "ClusterUsage"))
+        self._delete(*(one for one in ours if one["kind"] == "Configuration"))
+        self._wait_until_gone("apiextensions.crossplane.io/v2", "CompositeResourceDefinition")
+        self._delete(*self._of("Function"), *self._of("Provider"))
+        self._wait_until_gone("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition")
+        self._delete(*reversed(ours))
+
+    def _delete(self, *found: Document) -> None:
+        for one in found:
+            self.client.delete(one)
+        for one in found:
+            meta = one["metadata"]
+            name = (one["apiVersion"], one["kind"], meta["name"], meta.get("namespace"))
+            wait_for(f"{name} is gone", lambda name=name: self.client.get(*name) is None, seconds=120)
+
+    def _wait_until_gone(self, api_version: str, kind: str) -> None:
+        def left() -> list[str]:
+            return [one["metadata"]["name"] for one in self.client.list(api_version, kind)]
+
+        wait_for(f"no {kind} is left", lambda: not left(), seconds=120, seen=left)
 
     def healthy(self) -> bool:
         """Whether all packages are installed and healthy, every dependency there."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 import xpkg
 from controlplane.client import Document, documents
 from controlplane.function import ROOT
@@ -12,6 +14,7 @@ from controlplane.registry import Registry
 
 # Every registry that the packages name; all are served from loopback instead.
 HOSTS = (xpkg.PLACEHOLDER, "xpkg.crossplane.io")
+INSTALL = ROOT / "package/install"
 FAMILY = "provider-family-aws"
 
 
@@ -21,9 +24,16 @@ def providers() -> list[Document]:
     return [one for one in metadata["spec"]["dependsOn"] if one["kind"] == "Provider"]
 
 
-def push_ours(registry: Registry, home: Path, tag: str) -> None:
-    """Serve both packages of ours under the tag, as `make package` makes them but without a runtime."""
-    xpkg.write(ROOT, home / tag, xpkg.Release(tag))
+def manifests(registry: Registry) -> list[Document]:
+    """Everything that `kubectl apply -k` applies of package/install, in order, our registry in its place."""
+    (listed,) = documents(INSTALL / "kustomization.yaml")
+    texts = [xpkg.elsewhere((INSTALL / name).read_text(), registry.host) for name in listed["resources"]]
+    return [found for text in texts for found in yaml.safe_load_all(text) if found]
+
+
+def push_ours(registry: Registry, tree: Path, home: Path, tag: str) -> None:
+    """Serve both packages of a tree under the tag, as `make package` makes them but without a runtime."""
+    xpkg.write(tree, home / tag, xpkg.Release(tag, registry.host))
     for repository in xpkg.REPOSITORIES:
         registry.serve(home / tag / repository, repository, tag)
 
