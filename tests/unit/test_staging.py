@@ -170,6 +170,25 @@ def test_pruning_keeps_what_engines_use_and_what_is_being_staged(tmp_path: Path)
     assert [x.name for x in used.scratch.parent.iterdir()] == ["new"]
 
 
+@pytest.mark.parametrize(
+    ("whole", "left", "reason"),
+    [
+        (False, ["new"], "nothing was ever whole: what a wrong source left makes room for the right one"),
+        (True, ["new", "old"], "one is whole, and the link that says whether it is in use is lost"),
+    ],
+    ids=["never-whole", "link-lost"],
+)
+def test_pruning_drops_nothing_on_doubt(tmp_path: Path, whole: bool, left: list[str], reason: str) -> None:
+    old, new = Volume(tmp_path, "old"), Volume(tmp_path, "new")
+    for volume in (old, new):
+        volume.folder.mkdir(parents=True)
+    if whole:
+        old.finish(old.folder, {"revision": "1"})
+        (tmp_path / "model").unlink()
+    new.prune()
+    assert sorted(x.name for x in new.folder.parent.iterdir()) == left, reason
+
+
 class Api(HTTPServer):
     """An API server that takes one kind of request."""
 

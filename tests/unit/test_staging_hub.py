@@ -106,6 +106,44 @@ def test_another_revision_is_staged_beside_and_the_link_goes_back_and_forth(
     assert [offline(tmp_path), offline(tmp_path, "v1")] == [h.FIRST, h.SECOND]
 
 
+def test_the_two_newest_revisions_are_kept_with_what_engines_fetched_themselves(
+    hub: h.Hub, tmp_path: Path
+) -> None:
+    third = "c" * 40
+    hub.commits[third] = {**h.files(b'{"v": 3}'), "extra.bin": h.WEIGHTS[::-1]}
+    hub.branches["v3"] = third
+    assert run(tmp_path) == STAGED
+    own = tmp_path / "models--lab--draft" / "snapshots" / ("d" * 40)
+    own.mkdir(parents=True)
+    assert run(tmp_path, STAGING_ID="id2", STAGING_REVISION="v1") == STAGED
+    snapshots = tmp_path / "models--lab--small" / "snapshots"
+    assert {x.name for x in snapshots.iterdir()} == {h.FIRST, h.SECOND}
+    assert run(tmp_path, STAGING_ID="id3", STAGING_REVISION="v3") == STAGED
+    assert {x.name for x in snapshots.iterdir()} == {h.SECOND, third}
+    assert not (blobs(tmp_path) / h.small(b"{}")).exists(), "named by the first only"
+    assert (blobs(tmp_path) / h.large(h.WEIGHTS)).is_file(), "all three name it"
+    assert own.is_dir()
+    assert run(tmp_path) == STAGED
+    assert held(tmp_path) == h.files(), "what was dropped is staged again when it is asked for again"
+
+
+def test_nothing_is_dropped_while_nothing_says_what_is_in_use(hub: h.Hub, tmp_path: Path) -> None:
+    run(tmp_path)
+    run(tmp_path, STAGING_ID="id2", STAGING_REVISION="v1")
+    (tmp_path / "model").unlink()
+    hub.branches["v3"] = "c" * 40
+    hub.commits["c" * 40] = h.files(b"[]")
+    assert run(tmp_path, STAGING_ID="id3", STAGING_REVISION="v3") == STAGED
+    assert len(list((tmp_path / "models--lab--small" / "snapshots").iterdir())) == 3
+
+
+def test_two_names_of_one_commit_share_it_and_neither_drops_it(hub: h.Hub, tmp_path: Path) -> None:
+    hub.branches["stable"] = h.FIRST
+    for artifact, revision in (("id1", "main"), ("id2", "v1"), ("id3", "stable")):
+        assert run(tmp_path, STAGING_ID=artifact, STAGING_REVISION=revision) == STAGED
+    assert held(tmp_path) == h.files()
+
+
 # --- never half a model ------------------------------------------------------------------------------------
 
 

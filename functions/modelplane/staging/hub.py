@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -92,6 +93,7 @@ class Hub:
             raise Failure(outcome.NOT_FOUND, "the repository holds no files", hopeless=True)
         self._blobs = {f.digest: f.size for f in files if f.digest}
         self._drop_overlong()
+        self._drop_former(commit)
         self._need()
         snapshot = self._download(hub, commit)
         verify(snapshot, files)
@@ -108,6 +110,22 @@ class Hub:
             for path in self._folder.glob(f"{name}*.incomplete"):
                 if path.stat().st_size > size:
                     path.unlink()
+
+    def _drop_former(self, commit: str) -> None:
+        """Drop the revisions staged before the one in use, and the files that no other names.
+
+        What engines fetched here themselves has no marker and stays.
+        """
+        for marker, snapshot in self._volume.former():
+            repo = snapshot.parent.parent
+            if snapshot.parent.name != "snapshots" or snapshot.name == commit:
+                continue
+            shutil.rmtree(snapshot, ignore_errors=True)
+            marker.unlink(missing_ok=True)
+            named = {file.resolve() for file in repo.glob("snapshots/**/*") if file.is_file()}
+            for blob in repo.glob("blobs/*"):
+                if blob.resolve() not in named and blob.suffix != ".incomplete":
+                    blob.unlink(missing_ok=True)
 
     def _download(self, hub: Any, commit: str) -> Path:
         """Return where the files are, as far as the client brought them; it asks for the commit once more."""

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from modelplane.staging.outcome import CORRUPT, NO_SPACE, Failure
@@ -57,12 +57,36 @@ class Volume:
         link.replace(self.root / LINK)
 
     def prune(self) -> None:
-        """Drop what was copied here for artifacts that are neither in use nor being staged."""
+        """Drop what was copied here for artifacts that are neither in use nor being staged.
+
+        Nothing where artifacts are whole and nothing says which of them is in use.
+        """
         current = os.path.realpath(self.root / LINK)
+        if not os.path.isdir(current) and any(self._marker.parent.glob("*.json")):
+            return
         for own in (self.folder, self.scratch):
             for folder in own.parent.iterdir() if own.parent.is_dir() else ():
                 if folder != own and os.path.realpath(folder) != current:
                     shutil.rmtree(folder, ignore_errors=True)
+
+    def former(self) -> Iterator[tuple[Path, Path]]:
+        """Yield marker and folder of each artifact that is neither in use nor being staged.
+
+        None where nothing says what is in use.
+        """
+        current = (self.root / LINK).resolve()
+        if not current.is_dir():
+            return
+        for marker in sorted(self._marker.parent.glob("*.json")):
+            found = Volume(self.root, marker.stem).staged()
+            path = (self.root / found.get("path", "")).resolve()
+            if (
+                found
+                and marker != self._marker
+                and path != current
+                and path.is_relative_to(self.root.resolve())
+            ):
+                yield marker, path
 
     def need(self, missing: int) -> None:
         """Fail now rather than in hours where the volume cannot take what is missing."""
