@@ -24,7 +24,7 @@ from modelplane.sim.world import Ref, ref
 BREAKER = ("--circuit-breaker-burst=10000", "--circuit-breaker-refill-rate=100")
 CORE_OPTIONS = (*BREAKER, "--poll-interval=30s")
 # On a machine with other work; an idle one takes a fifth.
-PATIENCE_SECONDS = 900
+PATIENCE_SECONDS = 1200
 # Longer than a poll: core has looked at everything once more.
 QUIET_SECONDS = 35
 # What of the simulator's kinds stands on the control plane, and is told by whoever composed it.

@@ -6,6 +6,8 @@ The tests build on each other and run in the order they stand in: one fleet live
 from __future__ import annotations
 
 import copy
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,8 +51,12 @@ def by_name(fleet: living.Fleet, target: Ref) -> Document:
 
 def test_every_example_becomes_ready_though_the_function_dies_halfway(fleet: living.Fleet) -> None:
     fleet.apply()
-    network = (c.INFRA_API, "EKSNetwork")
-    fleet.until("the networks are made", lambda: len(fleet.client.list(*network)) >= 4, fleet.unready)
+    asked = [d for d in fleet.documents if paths.text(d, "spec", "cluster", "source") == "EKS"]
+
+    def halfway() -> bool:
+        return len(fleet.client.list(c.INFRA_API, "EKSNetwork")) == len(asked)
+
+    fleet.until("every cluster on EKS has its network", halfway, fleet.unready)
     before = fleet.all().keys()
     fleet.plane.function.servers[0].kill()
     fleet.providers.rest()
@@ -68,6 +74,28 @@ def test_what_stands_is_what_the_simulator_says(fleet: living.Fleet) -> None:
     found, expected = living.composed(fleet.all().values()), living.played(fleet.documents)
     assert found - expected == set()
     assert expected - found == set()
+
+
+@pytest.mark.parametrize(
+    ("what", "row", "reason"),
+    [
+        ("inferenceclusters/rack", r"rack +Existing +192\.0\.2\.\d+ +True +True ", "where it serves"),
+        ("inferenceclusters/dynamo-l4", r"dynamo-l4 +EKS +192\.0\.2\.\d+ +True +True ", "the same on EKS"),
+        ("modeldeployments/qwen-rack", r"qwen-rack +1 +True +True ", "how many replicas there are"),
+        ("modelcaches/qwen2-5-14b", r"qwen2-5-14b +HuggingFace +1/1 +True +True ", "on how many clusters"),
+        ("modelservices/qwen2-5-14b", r"qwen2-5-14b +http\S+ +True +True ", "the URL to call"),
+        ("inferencegateways/default", r"default +Traefik +192\.0\.2\.\d+ +True +True ", "its address"),
+    ],
+)
+def test_kubectl_get_shows_what_one_looks_for(fleet: living.Fleet, what: str, row: str, reason: str) -> None:
+    told = subprocess.run(
+        [str(fleet.plane.binaries.kubectl), "get", what, "--namespace=ml-team"],
+        env={"KUBECONFIG": str(fleet.plane.server.kubeconfig), "HOME": str(fleet.plane.home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.search(row, told.stdout), f"{reason}: {told.stdout}"
 
 
 def test_no_composite_makes_core_stop_watching_it(fleet: living.Fleet) -> None:
