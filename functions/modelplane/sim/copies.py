@@ -6,7 +6,6 @@ pkg/controllers/pod_controller.go. Which copy is short is this simulator's choic
 decode engine's, and no pod of it has a node.
 """
 
-
 from modelplane import contracts as c
 from modelplane.core import Manifest, paths
 from modelplane.sim import reach
