@@ -137,6 +137,35 @@ def test_without_keys_nobody_is_let_in(secrets, reason, crds) -> None:
     assert reply.events[0].warning
 
 
+FLAWS = [
+    (b"s3cret\n", "a line break", "made from a file"),
+    (b" s3cret", "a space", "pasted"),
+    (b"Bearer s3cret", "without Bearer", "the header's value in place of the key"),
+    (b"bearer s3cret", "without Bearer", "in small letters"),
+    (b"", "it is empty", "nothing"),
+    (b"\n", "it is empty", "a line break alone"),
+]
+
+
+@pytest.mark.parametrize(("value", "says", "reason"), FLAWS, ids=[f[2] for f in FLAWS])
+def test_a_key_that_no_caller_can_send_is_named_and_not_told(value, says, reason) -> None:
+    data = {"team-a": base64.b64encode(value).decode(), "team-b": "czNjcg=="}
+    _, reply = settle(build.envoy_gateway(**SELECTOR), {**CRDS, "api-keys": [keys(data=data)]})
+    found = build.message(reply, c.GATEWAY_READY)
+    assert "Secret callers, key team-a: " in found, reason
+    assert says in found, reason
+    assert "team-b" not in found
+    assert "s3cret" not in found
+    assert build.conditions(reply)[c.GATEWAY_READY] == (True, "Serving"), "the other callers are served"
+
+
+@pytest.mark.parametrize("value", ["not base64!", 3, None])
+def test_a_key_that_cannot_be_read_is_named(value) -> None:
+    secret = keys(data={"team-a": value})
+    _, reply = settle(build.envoy_gateway(**SELECTOR), {**CRDS, "api-keys": [secret, {"data": "junk"}]})
+    assert "Secret callers, key team-a: it is " in build.message(reply, c.GATEWAY_READY)
+
+
 def test_keys_that_are_not_found_in_one_pass_stay_in_force() -> None:
     composite = build.envoy_gateway(**SELECTOR)
     _, before = settle(composite, {**CRDS, "api-keys": [keys()]})

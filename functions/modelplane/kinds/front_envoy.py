@@ -1,5 +1,7 @@
 """A front door that is Envoy: it checks API keys and adds providers' credentials, which Traefik cannot."""
 
+import base64
+import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +27,7 @@ CLASS_USAGE = f"usage-{RELEASE}-by-{CLASS}"
 _PIN = "envoy-gateway"
 _PORTS = (80, 443)
 _CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
+_NAMED = 5
 # What callers of OpenAI's and of Anthropic's API send; Envoy takes the first that is there, less `Bearer `.
 _KEY_HEADERS = ("Authorization", "x-api-key")
 # Neither headers nor the path with its query: a route's name says namespace and service.
@@ -167,7 +170,8 @@ def _keys(inputs: Inputs, resources: list[Desired | Waiting]) -> tuple[tuple[str
     Gateway closes a route whose keys are gone.
     """
     sound, other = _secrets(inputs)
-    remark = f"{', '.join(other)} is not of type Opaque with keys in it and is passed over" if other else ""
+    passed = f"{', '.join(other)} is not of type Opaque with keys in it and is passed over" if other else ""
+    remark = "; ".join(x for x in (passed, *_unusable(inputs, sound)) if x)
     seen = inputs.observed.get(SECURITY)
     if not sound and paths.at(seen, "spec", "apiKeyAuth") is not None:
         resources.append(Waiting(SECURITY, "a Secret with keys"))
@@ -201,6 +205,31 @@ def _secrets(inputs: Inputs) -> tuple[list[str], Sequence[str]]:
         holds = secret.get("type") == "Opaque" and bool(paths.mapping(secret, "data"))
         (sound if holds else other).add(paths.name(secret))
     return sorted(sound), sorted(other)
+
+
+def _unusable(inputs: Inputs, sound: Sequence[str]) -> list[str]:
+    """Return what is wrong with keys that no caller can send, by Secret and client; never a value."""
+    found: dict[tuple[str, str], str] = {}
+    for secret in inputs.all(KEYS):
+        if paths.namespace(secret) != c.SYSTEM_NAMESPACE or paths.name(secret) not in sound:
+            continue
+        for client, encoded in sorted(paths.mapping(secret, "data").items()):
+            if why := _flaw(encoded):
+                found[paths.name(secret), client] = why
+    return [f"Secret {name}, key {client}: {why}" for (name, client), why in sorted(found.items())][:_NAMED]
+
+
+def _flaw(encoded: object) -> str:
+    """Say why no caller can send a key; Envoy takes `Bearer ` off what comes in, and compares the rest."""
+    try:
+        key = base64.b64decode(encoded if isinstance(encoded, str) else "", validate=True)
+    except (binascii.Error, ValueError):
+        return "it is no base64"
+    if not key.strip():
+        return "it is empty"
+    if key != key.strip():
+        return "it begins or ends with a space or a line break, which no header has: store it without"
+    return "store the bare key, without Bearer" if key[:7].lower() == b"bearer " else ""
 
 
 def _refused(policy: Manifest | None) -> str:
