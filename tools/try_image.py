@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 
 import grpc
 from crossplane.function import resource
@@ -54,19 +55,31 @@ def main(layout: Path) -> int:
         # Before the certificates come, which are no part of the image.
         unpacked = sum(path.lstat().st_size for path in root.rglob("*") if path.is_file())
         certificates(Path(name), root / CERTIFICATES)
+        before = cpu_of_children()
         starts = sorted(seconds_to_first_answer(image, Path(name)) for _ in range(STARTS))
+        cpu = (cpu_of_children() - before) / STARTS
     compressed = sum(len(layer.blob) for layer in image.layers)
     print(f"size: {compressed / MEGABYTE:.1f} MB compressed, {unpacked / MEGABYTE:.1f} MB unpacked")
-    print(f"start to first answer over mTLS: {starts[0]:.2f} to {starts[-1]:.2f} s in {STARTS} starts")
+    print(
+        f"start to first answer over mTLS: {starts[0]:.2f} to {starts[-1]:.2f} s in {STARTS} starts,"
+        f" {cpu:.2f} s of CPU each"
+    )
     faults = []
     if unpacked > UNPACKED_LIMIT:
         faults.append(f"it unpacks to more than {UNPACKED_LIMIT / MEGABYTE:.0f} MB")
     # The quickest: what else runs on the machine can only add.
     if starts[0] > START_LIMIT:
-        faults.append(f"it starts in more than {START_LIMIT} s")
+        busy = ": it waits for a processor, so try again on an idle machine" if cpu < START_LIMIT else ""
+        faults.append(f"it starts in more than {START_LIMIT} s{busy}")
     for fault in faults:
         print(f"{layout}: {fault}", file=sys.stderr)
     return 1 if faults else 0
+
+
+def cpu_of_children() -> float:
+    """Seconds of CPU, user and system, of every process that was started here and has ended."""
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def unpack(image: oci.Image, root: Path) -> None:
