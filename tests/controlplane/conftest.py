@@ -24,6 +24,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(path.is_relative_to(HERE) for path in asked) else True
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the removal come last: after it nothing is installed any more."""
+    items.sort(key=lambda item: item.path.name == "test_package_removal.py")
+
+
 @pytest.fixture(scope="session")
 def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A running control plane; a part that cannot be had fails every test by its name."""
