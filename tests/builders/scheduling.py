@@ -194,6 +194,11 @@ class Fleet:
     def apply(self, xr: Manifest, *, ready: bool | None = True) -> Answer:
         """One call, after which what it composed is observed; `ready=None` leaves readiness as it was."""
         answer = self.ask(xr)
+        self.record(xr, answer, ready=ready)
+        return answer
+
+    def record(self, xr: Manifest, answer: Answer, *, ready: bool | None = True) -> None:
+        """Let what a call answered be observed; whoever asked before did not see it."""
         before = self.observed(xr)
         after = {}
         for key, composed in answer.resources.items():
@@ -209,7 +214,6 @@ class Fleet:
                 seen["status"] = old["status"]
             after[key] = definitions.load().default(seen)
         self.composed[paths.namespace(xr), paths.name(xr)] = after
-        return answer
 
 
 def state(ready: bool) -> Manifest:

@@ -212,6 +212,13 @@ def test_scaling_down_takes_from_the_fullest_cluster_and_the_highest_index() -> 
     assert b.condition(parked)[:2] == (True, "Parked")
 
 
+def test_scaling_down_takes_first_what_does_not_serve() -> None:
+    fleet = b.Fleet(NORTH, SOUTH)
+    settled(fleet, b.deployment(replicas=3))
+    fleet.observed(b.deployment())["replica-south-0"]["status"] = b.state(False)
+    assert b.placed(fleet.ask(b.deployment(replicas=2))) == ["north/0", "north/1"]
+
+
 def test_the_lowest_free_index_is_used_again() -> None:
     fleet = b.Fleet(NORTH)
     settled(fleet, b.deployment(replicas=3))
@@ -329,6 +336,52 @@ def test_a_drain_does_not_wait_for_a_replica_that_was_there_before() -> None:
     assert "north/0" in b.placed(fleet.apply(xr, ready=None)), "its replacement does not serve yet"
     fleet.observed(xr)["replica-" + new.replace("/", "-")]["status"] = b.state(True)
     assert sorted(b.placed(fleet.ask(xr))) == sorted(["east/0", "south/0", new])
+
+
+def test_of_two_that_move_the_first_replacement_to_serve_lets_one_go() -> None:
+    fleet, xr = b.Fleet(NORTH), b.deployment(replicas=2)
+    settled(fleet, xr)
+    drained(fleet, DRAIN)
+    fleet.clusters.append(SOUTH)
+    fleet.apply(xr, ready=None)
+    marks = [
+        fleet.observed(xr)[key]["metadata"]["annotations"][c.REPLACES_ANNOTATION]
+        for key in ("replica-south-0", "replica-south-1")
+    ]
+    assert marks == [b.replica_name(), b.replica_name(index=1)]
+    for serves, stays in (("south-1", "north/0"), ("south-0", "north/1")):
+        one = copy.deepcopy(fleet)
+        one.observed(xr)[f"replica-{serves}"]["status"] = b.state(True)
+        for _ in range(3):
+            assert b.placed(one.apply(xr, ready=None)) == [stays, "south/0", "south/1"]
+        for key in ("replica-south-0", "replica-south-1"):
+            one.observed(xr)[key]["status"] = b.state(True)
+        answer = settled(one, xr)
+        assert b.placed(answer) == ["south/0", "south/1"]
+        assert c.REPLACES_ANNOTATION not in b.replica(answer, "south/0")["metadata"]["annotations"]
+
+
+def test_a_mark_that_somebody_takes_off_lets_nobody_go() -> None:
+    fleet, xr = b.Fleet(NORTH, SOUTH), b.deployment()
+    settled(fleet, xr)
+    drained(fleet, DRAIN)
+    fleet.apply(xr, ready=None)
+    del fleet.observed(xr)["replica-south-0"]["metadata"]["annotations"]
+    answer = fleet.ask(xr)
+    assert b.placed(answer) == ["north/0", "south/0"]
+    marked = b.replica(answer, "south/0")["metadata"]["annotations"]
+    assert marked[c.REPLACES_ANNOTATION] == b.replica_name()
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "z"), ("z", "a")])
+def test_a_drain_that_is_called_off_keeps_the_one_that_serves(first: str, second: str) -> None:
+    fleet, xr = b.Fleet(b.cluster(first)), b.deployment()
+    settled(fleet, xr)
+    drained(fleet, DRAIN)
+    fleet.clusters.append(b.cluster(second))
+    assert sorted(b.where(fleet.apply(xr, ready=None))) == ["a", "z"]
+    fleet.clusters = [b.cluster(first), b.cluster(second)]
+    assert b.placed(fleet.ask(xr)) == [f"{first}/0"]
 
 
 def test_a_drained_replica_with_nowhere_to_go_leaves_a_gap_that_is_explained() -> None:

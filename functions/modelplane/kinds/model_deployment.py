@@ -184,7 +184,8 @@ def _replica(inputs: Inputs, spec: api.ModelDeploymentSpec, seat: Seat) -> Manif
             body[key] = _plain(template[key])
     body["engines"] = [_placed_engine(raw, seat) for raw in paths.mappings(template, "engines")]
     metadata = _metadata(inputs, spec, seat)
-    metadata["annotations"] = {c.REVISION_ANNOTATION: _revision(inputs)}
+    replaces = {c.REPLACES_ANNOTATION: seat.replaces} if seat.replaces else {}
+    metadata["annotations"] = {c.REVISION_ANNOTATION: _revision(inputs), **replaces}
     return {"apiVersion": c.API, "kind": "ModelReplica", "metadata": metadata, "spec": body}
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from modelplane.schedule import fill, retain, rolling
+from modelplane.schedule import bridge, fill, retain, rolling
 from modelplane.schedule.ask import Ask
 from modelplane.schedule.ledger import Holder, Ledger
 from modelplane.schedule.seats import NEARNESS, Outcome, Seat, State, Why
@@ -53,8 +53,10 @@ def place(
     good = [*good, *new]
     kept_old = rolling.kept(ask, old, good)
     missing = max(0, ask.replicas - len(good) - len(kept_old))
-    stay = (*good, *kept_old, *_bridging(leaving, good, missing))
-    gone = [s for s in seats if all(s is not other for other in stay)]
+    bridging, good = bridge.bridged(leaving, good, missing, {r.name for r in mine} - {""})
+    stay = (*good, *kept_old, *bridging)
+    there = {_order(s) for s in stay}
+    gone = [s for s in seats if _order(s) not in there]
     short = whys if len(new) < number else ()
     return Outcome(
         [_told(s, fleet, ledger) for s in sorted(stay, key=_order)], missing, short, len(fleet), gone
@@ -114,40 +116,17 @@ def _leaving(
 def _scaled_down(seats: Sequence[Seat], wanted: int) -> list[Seat]:
     """Drop what is beyond the wanted number: from the fullest cluster, then the later name, then index.
 
+    Those that do not serve go first: a drain that is called off leaves one that serves beside a replacement
+    that does not yet, and taking the former would break before it made.
+
     A doubtful one is not dropped and makes nobody else surplus: while a replacement starts there are more
     than wanted, and losing sight of a cluster then must not cost one of them. Parked, all go.
     """
     left = [s for s in seats if not s.doubtful]
     while len(left) > wanted:
         counts = Counter(s.cluster for s in left)
-        left.remove(max(left, key=lambda s: (counts[s.cluster], s.cluster, s.index)))
+        left.remove(max(left, key=lambda s: (not s.ready, counts[s.cluster], s.cluster, s.index)))
     return [s for s in seats if s in left or (s.doubtful and wanted > 0)]
-
-
-def _bridging(leaving: Sequence[Seat], good: Sequence[Seat], missing: int) -> list[Seat]:
-    """Return the leaving ones that stay this pass.
-
-    One that serves stays until its replacement does. One whose template changed stays also where nothing
-    takes its place; one that is driven off its cluster does not.
-    """
-    # The newest are the replacements: an older one that does not serve must not hold up a drain for ever.
-    newest = sorted(good, key=lambda s: (_created(s), *_order(s)), reverse=True)
-    starting = sum(1 for s in newest[: max(0, len(leaving) - missing)] if not s.ready)
-    kept: list[Seat] = []
-    for seat in sorted(leaving, key=lambda s: (not s.ready, not s.urgent, *_order(s))):
-        if seat.ready and starting > 0:
-            starting -= 1
-        elif not seat.urgent and missing > 0:
-            missing -= 1
-        else:
-            continue
-        kept.append(seat)
-    return kept
-
-
-def _created(seat: Seat) -> str:
-    """Return when it was made; one that is being made, or does not say, counts as the newest."""
-    return (seat.replica.created if seat.replica else "") or "~"
 
 
 class _Free:

@@ -42,6 +42,7 @@ class Seat:
         doubtful: one that stays as it is and might be leaving, were all in view: it fills a place, but is no
             surplus that scaling down may take.
         outdated: a leaving one that runs an older template and is replaced at the strategy's pace.
+        replaces: name of the leaving replica that goes once this one serves.
         lost: one that does not serve: which of its pools has lost nodes that what is placed there needs.
     """
 
@@ -54,6 +55,7 @@ class Seat:
     urgent: bool = False
     doubtful: bool = False
     outdated: bool = False
+    replaces: str = ""
     lost: str = ""
 
     @property

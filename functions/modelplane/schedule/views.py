@@ -100,6 +100,7 @@ class Replica:
         label = paths.text(raw, "metadata", "labels", c.REPLICA_INDEX_LABEL)
         self.index = _index(label) if index is None else index
         self.revision = paths.text(raw, "metadata", "annotations", c.REVISION_ANNOTATION)
+        self.replaces = paths.text(raw, "metadata", "annotations", c.REPLACES_ANNOTATION)
         self.created = paths.text(raw, "metadata", "creationTimestamp")
         self.leaving = bool(paths.text(raw, "metadata", "deletionTimestamp"))
         self.ready = paths.is_true(raw, c.READY)
