@@ -87,6 +87,7 @@ REFUSED = [
     ("isGreaterThan(quantity('2'), quantity('1'))", "undeclared reference", "members are not functions"),
     (f"{A}.all(a, {A}.all(b, {A}.all(d, {A}.all(e, true))))", "costs too much", "nested macros"),
     ("'" + "x" * 10241 + "' == ''", "10240 are admitted", "an endless text"),
+    ("'" + "é" * 5120 + "' == ''", "has 10248 bytes; 10240 are admitted", "counted in bytes"),
 ]  # fmt: skip
 
 

@@ -35,6 +35,7 @@ MATCHED = [
 
 REFUSED = [
     ([("a", 5, ANY)], "a pod wants 5 for a, a node has 2 small + 2 large", "more than the node has"),
+    ([("b", 3, BIG)], "devices that the selectors are true of: b 2 of 8", "more than answer"),
     ([("a", 3, ANY), ("b", 2, BIG)], "a pod wants 3 for a + 2 for b", "together more than it has"),
     ([("a", 1, "false")], "request a are true of 0 of 8 devices", "no device answers"),
     ([("a", 3, NIC)], "a pod wants 3 for a", "one request never mixes a claimed class and a synthetic kind"),

@@ -115,6 +115,31 @@ def test_devices_are_counted_per_node(nodes: int, gpus: list[int], placed: int, 
     assert sum(len(b.placed(a)) for a in answers) == placed, reason
 
 
+EIGHT = [
+    ([4, 4], 2, "two pods of four GPUs share a node of eight"),
+    ([5, 5], 1, "two of five do not"),
+    ([5, 3], 2, "five and three do"),
+    ([5, 4], 1, "five and four do not"),
+    ([2, 2, 2, 2], 4, "four of two do"),
+    ([8, 1], 1, "a whole node is whole"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gpus", "placed", "reason"), EIGHT, ids=[row[2] for row in EIGHT])
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_pods_share_a_node_of_eight_gpus_where_they_fit(
+    nodes: int, gpus: list[int], placed: int, reason: str
+) -> None:
+    """Beside other nodes that are full: what is free on two of them is not free on one."""
+    full = [b.held(gpus=8, name=f"full{n}") for n in range(nodes - 1)]
+    fleet = b.Fleet(b.cluster("north", b.pool("gpu", nodes, b.device(count=8))), *full)
+    answers = [
+        fleet.apply(b.deployment(b.engine("main", b.member(gpus=n)), name=f"d{at}"))
+        for at, n in enumerate(gpus)
+    ]
+    assert sum(len(b.placed(a)) for a in answers) == placed, reason
+
+
 ENGINES = [
     ([b.engine("main", copies=4)], [b.pool("gpu", 1)], 1, "copies share a node"),
     ([b.engine("main", copies=5)], [b.pool("gpu", 1)], 0, "but all of them must fit"),

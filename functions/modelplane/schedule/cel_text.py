@@ -47,8 +47,9 @@ _WHOLE = re.compile(
 
 def bounded(text: str) -> str:
     """Return why the selector is not even compiled, mostly for its size, or an empty string."""
-    if len(text) > MAX_LENGTH:
-        return f"the selector has {len(text)} characters; {MAX_LENGTH} are admitted"
+    # Kubernetes counts bytes, the XRD characters.
+    if (size := len(text.encode(errors="surrogatepass"))) > MAX_LENGTH:
+        return f"the selector has {size} bytes; {MAX_LENGTH} are admitted"
     # A comment may stand anywhere, also between a macro and its parenthesis.
     plain = _LITERAL.sub(lambda found: " " if found.group().startswith("//") else found.group(), text)
     bare = _LITERAL.sub('""', plain)

@@ -214,4 +214,8 @@ def _unmatched(request: Request, node: Node) -> str:
 def _too_few(requests: Sequence[Request], node: Node) -> str:
     have = " + ".join(f"{d.count} {d.name}" for d in node.devices)
     want = " + ".join(f"{r.count} for {r.name}" for r in requests)
-    return f"a pod wants {want}, a node has {have}"
+    total = sum(d.count for d in node.devices)
+    true_of = ", ".join(
+        f"{r.name} {sum(node.devices[at].count for at in _kinds(r, node))} of {total}" for r in requests
+    )
+    return f"a pod wants {want}, a node has {have}; devices that the selectors are true of: {true_of}"
