@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from builders import replica_cases
+from builders import pod_rules, replica_cases
 from builders import replicas as r
 from controlplane.client import Client
 from controlplane.control_plane import ControlPlane
 from controlplane.test_composed_for_real import fault
 from modelplane.core import Manifest, paths
+from modelplane.kinds import replica_pods
 
 BOTH = pytest.mark.parametrize("stack", replica_cases.STACKS)
 
@@ -92,3 +93,32 @@ def test_what_users_may_write_makes_pods_that_are_accepted(
     given, _ = r.settled(composite, r.cluster(stack=stack, fabric="EFA", teams=["odd"]))
     found = r.manifests(given)
     assert faults(cluster, [*found.values(), *wrapped(found)]) == [], reason
+
+
+def made_of(member: dict[str, Any]) -> list[Manifest]:
+    """The pods of a worker that is written so, each as a Deployment."""
+    composite = r.replica(r.gang("odd", worker=dict(member)), team="odd")
+    given, _ = r.settled(composite, r.cluster(teams=["odd"]))
+    assert r.workloads(given)
+    return list(wrapped(r.manifests(given)))
+
+
+@pytest.mark.parametrize(("member", "field", "words", "reason"), pod_rules.REFUSED)
+def test_what_we_refuse_of_a_pod_the_api_server_refuses(
+    cluster: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    member: dict[str, Any],
+    field: str,
+    words: str,
+    reason: str,
+) -> None:
+    """A rule of ours that is stricter than Kubernetes would take from users what works."""
+    monkeypatch.setattr(replica_pods, "check", lambda _: None)
+    assert faults(cluster, made_of(member)), (field, words, reason)
+
+
+@pytest.mark.parametrize(("member", "reason"), pod_rules.ADMITTED)
+def test_what_we_let_through_of_a_pod_the_api_server_takes(
+    cluster: Client, member: dict[str, Any], reason: str
+) -> None:
+    assert faults(cluster, made_of(member)) == [], reason

@@ -26,7 +26,7 @@ from modelplane.core.builders import Target
 from modelplane.gangs import backends, claims, edge, phases, picker, picker_config, pods, wall, workload
 from modelplane.gangs.copies import Part
 from modelplane.gangs.workload import Workload
-from modelplane.kinds import replica_copies, replica_place, replica_references, replica_status
+from modelplane.kinds import replica_copies, replica_place, replica_pods, replica_references, replica_status
 from modelplane.kinds.replica_place import Place
 from modelplane.kinds.replica_references import References
 
@@ -61,6 +61,7 @@ class _Wrap:
 def compose(inputs: Inputs) -> Plan:
     """Return what the replica wants."""
     spec = specs.parse(ModelReplicaSpec, inputs.spec, c.MODEL_ACCEPTED)
+    replica_pods.check(spec)
     port = _pool_port(spec)
     resolved = replica_references.resolve(inputs, spec.cluster_name)
     try:
