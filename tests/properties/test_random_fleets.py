@@ -38,6 +38,7 @@ def clusters(draw: st.DrawFn, name: str) -> Manifest:
         taints=draw(st.sampled_from([[], [], [], [b.taint()]])),
         ready=draw(st.sampled_from([True, True, True, False])),
         gateway=draw(st.sampled_from(["192.0.2.1", "192.0.2.1", None])),
+        caches=draw(st.sampled_from([True, True, True, False])),
     )
 
 
@@ -68,7 +69,16 @@ def deployments(draw: st.DrawFn, name: str = "heron", namespace: str = "lab") ->
         selector=draw(st.sampled_from([None, None, COLD])),
         policy=draw(st.sampled_from(["Spread", "Pack"])),
         tolerations=draw(st.sampled_from([[], [{"operator": "Exists"}]])),
+        cache=draw(st.sampled_from(["", "", "cold", "anywhere"])),
     )
+
+
+# Staged on cold clusters, and on all; each team has its own of one name.
+CACHES = [
+    b.cache(name, team, **labels)
+    for team in ("lab", "others")
+    for name, labels in (("cold", COLD), ("anywhere", {}))
+]
 
 
 def pods_of(replica: Manifest) -> list[tuple[str, int]]:
@@ -113,6 +123,7 @@ def reference(xr: Manifest, fleet: list[Manifest], charged: list[Manifest]) -> l
         gpus = member["nodeSelector"]["devices"][0]["count"]
         wanted += [gpus] * (engine.get("copies", 1) * member.get("worker", {}).get("nodes", 1))
     selector = template.get("clusterSelector", {}).get("matchLabels", {})
+    cache = template.get("modelCacheRef", {}).get("name", "")
     held: dict[tuple[str, str], list[int]] = {}
     for replica in charged:
         for pool, gpus in pods_of(replica):
@@ -129,6 +140,8 @@ def reference(xr: Manifest, fleet: list[Manifest], charged: list[Manifest]) -> l
                 and paths.text(cluster, "status", "gateway", "address")
                 and selector.items() <= cluster["metadata"]["labels"].items()
                 and (not cluster["spec"].get("taints") or template.get("tolerations"))
+                and (cache != "cold" or COLD.items() <= cluster["metadata"]["labels"].items())
+                and (not cache or paths.text(cluster, "status", "cache", "storageClassName"))
             )
             if usable:
                 for pool, nodes, have in pools_of(cluster):
@@ -171,7 +184,7 @@ def composed(fleet: b.Fleet) -> list[Manifest]:
 def test_new_replicas_go_where_the_reference_puts_them(
     found: list[Manifest], xr: Manifest, other: Manifest
 ) -> None:
-    fleet = b.Fleet(*found)
+    fleet = b.Fleet(*found, *CACHES)
     fleet.apply(other)
     answer = fleet.ask(xr)
     wanted = reference(xr, found, composed(fleet))
@@ -188,7 +201,7 @@ def test_a_life_of_edits_never_overcommits_and_never_moves_what_fits(
 ) -> None:
     """Two teams edit one deployment of one name in turn; capacity and identity hold at every step."""
     chance = random.Random(seed)
-    fleet = b.Fleet(*found)
+    fleet = b.Fleet(*found, *CACHES)
     for edit, namespace in zip(edits * 2, itertools.cycle(["lab", "others"]), strict=False):
         xr = {**edit, "metadata": {**edit["metadata"], "namespace": namespace, "uid": namespace}}
         before = {k for k in fleet.observed(xr) if k.startswith("replica-")}
@@ -206,7 +219,7 @@ def test_a_life_of_edits_never_overcommits_and_never_moves_what_fits(
 @given(fleets(), deployments(), st.integers(0, 2**16))
 def test_the_order_of_objects_decides_nothing(found: list[Manifest], xr: Manifest, seed: int) -> None:
     chance = random.Random(seed)
-    fleet = b.Fleet(*found, b.held("a", "p0", 1), b.held("b", "p0", 2, name="more"))
+    fleet = b.Fleet(*found, *CACHES, b.held("a", "p0", 1), b.held("b", "p0", 2, name="more"))
     fleet.apply(xr)
     first = fleet.ask(xr)
     chance.shuffle(fleet.clusters)
@@ -222,7 +235,7 @@ def test_the_order_of_objects_decides_nothing(found: list[Manifest], xr: Manifes
 def test_what_is_placed_stays_through_any_doubt(
     found: list[Manifest], xr: Manifest, data: st.DataObject
 ) -> None:
-    fleet = b.Fleet(*found)
+    fleet = b.Fleet(*found, *CACHES)
     for _ in range(3):
         answer = fleet.apply(xr)
     kept = set(answer.resources)
@@ -247,7 +260,7 @@ def test_what_is_placed_stays_through_any_doubt(
 @RULES
 @given(fleets(), deployments())
 def test_it_settles_and_then_says_the_same_for_ever(found: list[Manifest], xr: Manifest) -> None:
-    fleet = b.Fleet(*found)
+    fleet = b.Fleet(*found, *CACHES)
     for _ in range(4):
         answer = fleet.apply(xr)
     assert fleet.apply(xr) == answer
@@ -281,16 +294,21 @@ def untrue(row: Any, xr: Manifest, cluster: Manifest, charged: list[Manifest]) -
     taints = [] if template.get("tolerations") else cluster["spec"].get("taints", [])
     ready = paths.is_true(cluster, c.READY)
     gateway = paths.text(cluster, "status", "gateway", "address")
+    cache = template.get("modelCacheRef", {}).get("name", "")
+    staged = cache != "cold" or COLD.items() <= cluster["metadata"]["labels"].items()
+    stored = not cache or paths.text(cluster, "status", "cache", "storageClassName")
     if "pool" not in row:
         expected = (
             ("the cluster selector asks for climate=cold", not labels_fit),
+            ("ModelCache cold is staged only where climate=cold", not staged),
             ("taint maintenance=yes:NoSchedule is not tolerated", bool(taints)),
             ("the cluster is not Ready", not ready),
             ("the cluster has no gateway address yet", not gateway),
+            (f"no storage class for ModelCache {cache}", not stored),
         )
         first = next((text for text, holds in expected if holds), "nothing")
         return "" if says == first else f"{says}, but first of all {first}"
-    if not labels_fit or taints or not ready or not gateway:
+    if not labels_fit or taints or not ready or not gateway or not staged or not stored:
         return f"{says}, but the cluster itself is barred"
     (_, nodes, have) = next(p for p in pools_of(cluster) if p[0] == row["pool"])
     held = [
@@ -303,9 +321,8 @@ def untrue(row: Any, xr: Manifest, cluster: Manifest, charged: list[Manifest]) -
     (engine,) = template["engines"]
     sizes = [m["nodeSelector"]["devices"][0]["count"] for m in engine["members"]]
     if says.startswith("engine main, "):
-        return (
-            "" if max(sizes) > have and f"a node has {have} gpu" in says else f"{says}, but {sizes} of {have}"
-        )
+        tells = f"a node has {have} gpu; devices that the selectors are true of: gpu {have} of {have}"
+        return "" if max(sizes) > have and tells in says else f"{says}, but {sizes} of {have}"
     found = list(NEEDS.finditer(says))
     for need in found:
         size = have if need["nodes"] else int(need["gpus"])
@@ -321,7 +338,7 @@ def untrue(row: Any, xr: Manifest, cluster: Manifest, charged: list[Manifest]) -
 @RULES
 @given(fleets(), deployments(), deployments("other", "others"))
 def test_every_reason_can_be_worked_out_again(found: list[Manifest], xr: Manifest, other: Manifest) -> None:
-    fleet = b.Fleet(*found)
+    fleet = b.Fleet(*found, *CACHES)
     fleet.apply(other)
     answer = fleet.apply(xr)
     rows = answer.status.get("unschedulable", [])
