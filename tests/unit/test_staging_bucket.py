@@ -16,7 +16,7 @@ import pytest
 
 from builders import staging as s
 from modelplane.staging import main as program
-from modelplane.staging import stores
+from modelplane.staging import outcome, stores
 from modelplane.staging.bucket import Bucket
 from modelplane.staging.outcome import Failure
 from modelplane.staging.stores import Entry
@@ -148,15 +148,21 @@ class ClientError(Exception):
         self.response = {"Error": {"Code": code}}
 
 
-class NoCredentialsError(Exception):
-    pass
+# As in botocore.exceptions 1.44, where each of these is a kind of its own.
+BOTO = {
+    name: type(name, (Exception,), {})
+    for name in (
+        *("NoCredentialsError", "PartialCredentialsError"),
+        *("ConnectionError", "HTTPClientError", "IncompleteReadError"),
+    )
+}
 
 
 class Client:
     """Stands in for boto3's S3 client."""
 
-    def __init__(self, fails: Exception | None = None) -> None:
-        self.fails, self.asked = fails, []
+    def __init__(self, fails: Exception | None = None, breaks: Exception | None = None) -> None:
+        self.fails, self.breaks, self.asked = fails, breaks, []
 
     def get_paginator(self, _: str) -> Client:
         return self
@@ -168,7 +174,12 @@ class Client:
 
     def get_object(self, **asked: str) -> dict[str, Any]:
         self.asked.append(asked)
-        return {"Body": types.SimpleNamespace(iter_chunks=lambda _: iter([b"abc"]))}
+        return {"Body": types.SimpleNamespace(iter_chunks=lambda _: self._chunks())}
+
+    def _chunks(self) -> Iterator[bytes]:
+        if self.breaks is not None:
+            raise self.breaks
+        yield b"abc"
 
 
 def boto(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
@@ -176,7 +187,7 @@ def boto(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
         "boto3": {"client": lambda *_, **__: client},
         "botocore": {},
         "botocore.config": {"Config": lambda **_: None},
-        "botocore.exceptions": {"ClientError": ClientError, "NoCredentialsError": NoCredentialsError},
+        "botocore.exceptions": {"ClientError": ClientError, **BOTO},
     }
     _install(monkeypatch, modules)
 
@@ -202,7 +213,10 @@ CODES: list[tuple[Exception, str, int]] = [
     (ClientError("ExpiredToken"), "Unauthorized", 2),
     (ClientError("NoSuchBucket"), "NotFound", 2),
     (ClientError("SlowDown"), "Unreachable", 1),
-    (NoCredentialsError("key s3cret"), "Unauthorized", 2),
+    (ClientError("InvalidToken"), "Unauthorized", 2),
+    (BOTO["NoCredentialsError"]("key s3cret"), "Unauthorized", 2),
+    (BOTO["PartialCredentialsError"]("key s3cret"), "Unauthorized", 2),
+    (BOTO["ConnectionError"]("https://s3cret"), "Unreachable", 1),
 ]
 
 
@@ -215,6 +229,36 @@ def test_what_s3_refuses_is_told_without_its_text(
     assert program.main(s.env(tmp_path, "Bucket", URI), report, ()) == code
     assert report.last["reason"] == reason
     assert "s3cret" not in str(report.told)
+
+
+BREAKS: list[tuple[Exception, str, str]] = [
+    (BOTO["IncompleteReadError"]("x"), "Unreachable", "a line that broke is gone on with"),
+    (BOTO["HTTPClientError"]("x"), "Unreachable", "a store that stopped to answer"),
+    (ClientError("NoSuchKey"), "Unreachable", "what was listed is gone: the next listing tells"),
+    (ClientError("PreconditionFailed"), "Unreachable", "what was listed is another object now"),
+]
+
+
+@pytest.mark.parametrize(("error", "told", "reason"), BREAKS, ids=[b[2] for b in BREAKS])
+def test_what_breaks_a_download_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, told: str, reason: str
+) -> None:
+    client = Client(breaks=error)
+    boto(monkeypatch, client)
+    report = s.Heard()
+    assert program.main(s.env(tmp_path, "Bucket", URI), report, ()) == 1, reason
+    assert report.last["reason"] == told, reason
+    client.breaks = None
+    assert program.main(s.env(tmp_path, "Bucket", URI), report, ()) == 0, reason
+
+
+def test_an_object_that_is_a_folder_too_is_no_reason_to_try_for_ever(tmp_path: Path) -> None:
+    """A store's keys are text: it may hold both."""
+    held = {"models/a": b"1", "models/a/b": b"2"}
+    with pytest.raises(OSError) as failed:  # noqa: PT011  (of what kind is judged below)
+        bucket(tmp_path, Shelf(held=held), "s3://weights/models").fetch()
+    told = outcome.of_os_error(failed.value)
+    assert (told.reason, told.hopeless) == ("Invalid", True)
 
 
 class Forbidden(Exception):  # noqa: N818  (its name there)
@@ -251,8 +295,41 @@ class Blobs:
         return io.BytesIO(b"abcdef")
 
 
+class GoogleError(Exception):
+    code = 503
+
+
+class AuthError(Exception):
+    retryable = False
+
+
+class TransportError(AuthError):
+    pass
+
+
+GOOGLE: list[tuple[Exception, str, int, str]] = [
+    (Forbidden("s3cret"), "Unauthorized", 2, "a key without rights"),
+    (AuthError("s3cret"), "Unauthorized", 2, "a key that was revoked is met with the first request"),
+    (TransportError("s3cret"), "Unreachable", 1, "the token service does not answer"),
+    (GoogleError("s3cret"), "Unreachable", 1, "the store is overloaded"),
+    (KeyError("s3cret"), "NotFound", 2, "no such bucket"),
+]
+
+
+@pytest.mark.parametrize(("error", "told", "code", "reason"), GOOGLE, ids=[g[3] for g in GOOGLE])
+def test_what_google_refuses_is_told_without_its_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, told: str, code: int, reason: str
+) -> None:
+    google(monkeypatch, lambda: Blobs(error))
+    report = s.Heard()
+    assert program.main(s.env(tmp_path, "Bucket", "gs://weights/qwen"), report, ()) == code, reason
+    assert report.last["reason"] == told, reason
+    assert "s3cret" not in str(report.told)
+
+
 def google(monkeypatch: pytest.MonkeyPatch, client: Any) -> None:
     errors = {
+        "GoogleAPIError": GoogleError,
         "Forbidden": Forbidden,
         "Unauthorized": type("Unauthorized", (Exception,), {}),
         "NotFound": KeyError,
@@ -260,6 +337,7 @@ def google(monkeypatch: pytest.MonkeyPatch, client: Any) -> None:
     modules: dict[str, dict[str, Any]] = {
         "google.cloud.storage": {"Client": client},
         "google.api_core.exceptions": errors,
+        "google.auth.exceptions": {"GoogleAuthError": AuthError, "TransportError": TransportError},
     }
     _install(monkeypatch, modules)
 
@@ -276,13 +354,12 @@ def test_google_reads_with_a_key_or_with_the_pods_identity(
     assert program.main(s.env(tmp_path / "again", "Bucket", "gs://weights/qwen"), s.Heard()) == 0
 
 
-def test_google_refusals_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for client in (lambda: Blobs(Forbidden("s3cret")), lambda: (_ for _ in ()).throw(ValueError("s3cret"))):
-        google(monkeypatch, client)
-        report = s.Heard()
-        assert program.main(s.env(tmp_path, "Bucket", "gs://weights/qwen"), report) == 2
-        assert report.last["reason"] == "Unauthorized"
-        assert "s3cret" not in str(report.told)
+def test_a_key_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    google(monkeypatch, lambda: (_ for _ in ()).throw(ValueError("s3cret")))
+    report = s.Heard()
+    assert program.main(s.env(tmp_path, "Bucket", "gs://weights/qwen"), report) == 2
+    assert report.last["reason"] == "Unauthorized"
+    assert "s3cret" not in str(report.told)
 
 
 def test_another_kind_of_store_is_refused() -> None:

@@ -13,8 +13,12 @@ from modelplane.staging.outcome import Failure
 
 _CHUNK = 8 * 1024**2
 _CONNECTIONS = 8
-_FORBIDDEN = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "403", "401"}
+_FORBIDDEN = {
+    *("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"),
+    *("403", "401"),
+}
 _ABSENT = {"NoSuchBucket", "NoSuchKey", "404"}
+_GONE = "an object that was listed is gone: the prefix is being written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,10 @@ class S3:
 
     def __init__(self) -> None:
         self._errors = importlib.import_module("botocore.exceptions")
+        self._cut = (
+            *(self._errors.ConnectionError, self._errors.HTTPClientError),
+            self._errors.IncompleteReadError,
+        )
         config = importlib.import_module("botocore.config").Config(
             retries={"mode": "standard", "max_attempts": 8}, max_pool_connections=_CONNECTIONS
         )
@@ -76,22 +84,27 @@ class S3:
     def read(self, bucket: str, entry: Entry, offset: int) -> Iterator[bytes]:
         """Yield an object's bytes; the SDK itself compares checksums of whole objects that have one."""
         wanted: dict[str, Any] = {"Range": f"bytes={offset}-"} if offset else {}
-        with self._translated():
+        with self._translated(listed=True):
             found = self._client.get_object(Bucket=bucket, Key=entry.key, IfMatch=entry.tag, **wanted)
             yield from found["Body"].iter_chunks(_CHUNK)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, *, listed: bool = False) -> Iterator[None]:
         try:
             yield
-        except self._errors.NoCredentialsError:
+        except (self._errors.NoCredentialsError, self._errors.PartialCredentialsError):
             text = "no credential: name a Secret in bucket.authSecret, or give the pods an identity"
             raise Failure(outcome.UNAUTHORIZED, text, hopeless=True) from None
+        except self._cut as error:
+            text = f"the store did not answer to the end: {type(error).__name__}"
+            raise Failure(outcome.UNREACHABLE, text) from None
         except self._errors.ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             if code in _FORBIDDEN:
                 text = f"the store refuses the credential: {code}"
                 raise Failure(outcome.UNAUTHORIZED, text, hopeless=True) from None
+            if code in _ABSENT and listed:
+                raise Failure(outcome.UNREACHABLE, _GONE) from None
             if code in _ABSENT:
                 text = f"no such bucket or object: {code}"
                 raise Failure(outcome.NOT_FOUND, text, hopeless=True) from None
@@ -108,6 +121,7 @@ class Google:
     def __init__(self, key: str) -> None:
         storage = importlib.import_module("google.cloud.storage")
         self._errors = importlib.import_module("google.api_core.exceptions")
+        self._logins = importlib.import_module("google.auth.exceptions")
         try:
             self._client = (
                 storage.Client.from_service_account_info(json.loads(key)) if key else storage.Client()
@@ -125,7 +139,7 @@ class Google:
 
     def read(self, bucket: str, entry: Entry, offset: int) -> Iterator[bytes]:
         """Yield an object's bytes, of the generation that was listed."""
-        with self._translated():
+        with self._translated(listed=True):
             blob = self._client.bucket(bucket).blob(entry.key, generation=int(entry.tag))
             with blob.open("rb", chunk_size=_CHUNK) as file:
                 file.seek(offset)
@@ -133,10 +147,22 @@ class Google:
                     yield chunk
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, *, listed: bool = False) -> Iterator[None]:
         try:
             yield
+        except self._logins.GoogleAuthError as error:
+            # The token is asked for with the first request: a key that is no more is met here.
+            if error.retryable or isinstance(error, self._logins.TransportError):
+                text = f"the token service did not answer: {type(error).__name__}"
+                raise Failure(outcome.UNREACHABLE, text) from None
+            text = f"no usable credential: {type(error).__name__}"
+            raise Failure(outcome.UNAUTHORIZED, text, hopeless=True) from None
         except (self._errors.Forbidden, self._errors.Unauthorized):
             raise Failure(outcome.UNAUTHORIZED, "the store refuses the credential", hopeless=True) from None
         except self._errors.NotFound:
+            if listed:
+                raise Failure(outcome.UNREACHABLE, _GONE) from None
             raise Failure(outcome.NOT_FOUND, "no such bucket or object", hopeless=True) from None
+        except self._errors.GoogleAPIError as error:
+            text = f"the store answers {getattr(error, 'code', None) or type(error).__name__}"
+            raise Failure(outcome.UNREACHABLE, text) from None
