@@ -35,8 +35,8 @@ def of_os_error(error: OSError) -> Failure:
         return Failure(NO_SPACE, "the volume is full", hopeless=True)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return Failure(FAILED, f"the volume cannot be written: {name}", hopeless=True)
-    if error.errno in (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG):
-        # A store may hold both `a` and `a/b`, or names longer than a file's.
+    if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG):
+        # A store may hold `a` and `a/b`, or names longer than a file's. "Exists" may be another pod's doing.
         return Failure(INVALID, f"what a file is called can be no file's name here: {name}", hopeless=True)
     return Failure(UNREACHABLE, f"the source or the volume did not answer: {name}")
 
