@@ -89,7 +89,9 @@ PLACES: list[tuple[Manifest, str, list[Any], str]] = [
         "a projected volume",
     ),
     (
-        using(volumes=[{"name": "v", "secret": {"secretName": "hub", "items": [{"key": "TOKEN"}]}}]),
+        using(
+            volumes=[{"name": "v", "secret": {"secretName": "hub", "items": [{"key": "TOKEN", "path": "t"}]}}]
+        ),
         "secret-hub",
         ["TOKEN"],
         "a volume with a list of keys: those alone",
@@ -99,7 +101,9 @@ PLACES: list[tuple[Manifest, str, list[Any], str]] = [
             volumes=[
                 {
                     "name": "v",
-                    "projected": {"sources": [{"configMap": {"name": "hub", "items": [{"key": "TOKEN"}]}}]},
+                    "projected": {
+                        "sources": [{"configMap": {"name": "hub", "items": [{"key": "TOKEN", "path": "t"}]}}]
+                    },
                 }
             ]
         ),
@@ -150,7 +154,7 @@ def test_whatever_a_volume_is_made_of_its_secret_is_followed(crds: Path) -> None
 
 
 def test_a_key_that_a_volume_lists_and_the_secret_lacks_is_named() -> None:
-    volume = {"name": "v", "secret": {"secretName": "hub", "items": [{"key": "ca.crt"}]}}
+    volume = {"name": "v", "secret": {"secretName": "hub", "items": [{"key": "ca.crt", "path": "c"}]}}
     given = r.answer(using(volumes=[volume]), r.cluster(), r.secret("hub", {"TOKEN": VALUE}))
     assert resolved(given).reason == "KeyMissing"
     assert "lacks key ca.crt" in resolved(given).message
