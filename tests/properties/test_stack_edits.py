@@ -15,6 +15,7 @@ from modelplane.render.run import Rendering
 from modelplane.sim import deletion
 from modelplane.sim.play import Pass
 from modelplane.sim.world import Ref, World
+from modelplane.stacks import join
 
 NEXT = "2999.01"
 MANAGED = ["existing-dynamo", "single-gpu"]
@@ -171,6 +172,45 @@ def test_a_provided_cluster_has_moved_at_once_and_there_is_no_way_back(releases:
     assert paths.text(fleet.world.objects[fleet.cluster], "status", "stackRelease") == NEXT
     assert fleet.serves()
     no_way_back(fleet, releases.name)
+
+
+# Served by the API server itself (kubernetes.io/docs/reference/kubernetes-api).
+BUILT_IN = {
+    "v1",
+    "apps/v1",
+    "batch/v1",
+    "policy/v1",
+    "networking.k8s.io/v1",
+    "rbac.authorization.k8s.io/v1",
+    "storage.k8s.io/v1",
+    "apiextensions.k8s.io/v1",
+    "resource.k8s.io/v1",
+}
+# By a component that serves one more group beside the one that it is looked for by.
+BESIDE = {c.KAI_CONFIG_API: "kai-scheduler"}
+
+
+@pytest.mark.parametrize("folder", ["dynamo-l4", "standard-h200", "single-gpu", "existing-dynamo"])
+def test_every_kind_on_a_cluster_is_served_by_something_that_its_stack_installs(folder: str) -> None:
+    """Case C52: a chart picked for its CRDs shipped none, and what needed them never came up."""
+    world = fleets.played(folder).world
+    (cluster,) = (o for r, o in world.objects.items() if r.kind == "InferenceCluster")
+    components = join.stack(cluster["spec"].get("stack", c.STANDARD))
+    served = {
+        _api(check.name): x.key for x in components for check in x.provides if check.kind == "APIService"
+    }
+    installed = {x["name"] for x in paths.mappings(cluster, "status", "components")}
+    for target, obj in world.objects.items():
+        if target.kind == "Object" and (manifest := paths.mapping(obj, "spec", "forProvider", "manifest")):
+            api = manifest["apiVersion"]
+            if api not in BUILT_IN:
+                assert {**served, **BESIDE}.get(api) in installed, f"{manifest['kind']} of {target}"
+
+
+def _api(service: str) -> str:
+    """The API of an APIService's name: `v1.example.org` is `example.org/v1`."""
+    version, _, group = service.partition(".")
+    return f"{group}/{version}"
 
 
 def no_way_back(fleet: Fleet, old: str) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 import fleets
+from builders import worlds
 from modelplane import contracts as c
 from modelplane.core import Manifest, paths
 from modelplane.facts import versions
 from modelplane.sim import prerequisites
-from modelplane.sim.remote import FAILED
+from modelplane.sim.remote import FAILED, UNAVAILABLE
 from modelplane.sim.rules import UNSYNCED
 from modelplane.sim.world import World
 from modelplane.stacks import join
@@ -87,6 +88,23 @@ def test_the_providers_words_reach_status_components_and_backend_ready(
     assert _entry(world, key)["state"] == "Ready"
     assert "message" not in _entry(world, key)
     assert _backend(world) == ""
+    assert paths.is_true(_cluster(world), c.READY)
+
+
+@pytest.mark.parametrize("kind", ["Config", "SchedulingShard"])
+def test_kai_is_ready_when_what_its_operator_runs_is(kind: str) -> None:
+    """Its chart is deployed and its operator up; what places the gangs is not, and no queue is made."""
+    world = _begun("existing-dynamo")
+    world.fail(worlds.carries(kind), UNAVAILABLE, "scheduler: ImagePullBackOff")
+    fleets.play([], world)
+    assert _entry(world, "kai-scheduler")["state"] == "Ready"
+    entry = _entry(world, "kai-services")
+    assert entry["state"] == "Installing"
+    assert "scheduler: ImagePullBackOff" in entry["message"]
+    assert "kai-services: " in _backend(world)
+    assert not any(worlds.carries("Queue")(x) for x in world.objects.values())
+    world.recover()
+    fleets.play([], world)
     assert paths.is_true(_cluster(world), c.READY)
 
 

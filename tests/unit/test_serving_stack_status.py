@@ -169,7 +169,7 @@ COMMON = {"nvidia-dra-driver", "inference-pool-crd", "envoy-gateway", "ai-gatewa
     ("stack", "lacks"),
     [
         (c.STANDARD, COMMON | {"leader-worker-set"}),
-        (c.DYNAMO, COMMON | {"kai-scheduler", "grove"}),
+        (c.DYNAMO, COMMON | {"kai-scheduler", "kai-services", "grove"}),
     ],
 )
 def test_a_bare_provided_cluster_is_told_all_at_once_and_not_one_after_the_other(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from modelplane import contracts as c
+from modelplane.core import paths
 from modelplane.facts import versions
 from modelplane.stacks import components as package
 from modelplane.stacks import join
@@ -126,6 +127,7 @@ def test_every_component_installs_something_and_says_when_it_works(
     assert documents
     assert len({d.name for d in documents}) == len(documents), "each document has a key of its own"
     stateful = {"Deployment", "Namespace", "CustomResourceDefinition", "Gateway", "GatewayClass", "Job"}
+    stateful |= {"Config", "SchedulingShard"}
     for document in documents:
         kind = document.manifest["kind"]
         assert (document.ready != ON_APPLY) == (kind in stateful), f"{kind} has a state to judge, or has none"
@@ -146,7 +148,7 @@ def test_a_provided_cluster_is_asked_for_every_chart_that_something_depends_on(k
 def test_what_is_checked_is_small_enough_to_be_observed() -> None:
     """The provider copies what it observes into its own status: a CRD of a megabyte would not fit."""
     kinds = {check.kind for x in EVERY.values() for check in x.provides}
-    assert kinds == {"APIService", "DeviceClass"}
+    assert kinds == {"APIService", "DeviceClass", "Config"}, "KAI's Config is what its chart sets, no more"
 
 
 def tolerations(value: object) -> Iterator[Mapping[str, Any]]:
@@ -189,6 +191,41 @@ def test_what_runs_on_every_gpu_node_tolerates_the_pools_taints(
     for step in path:
         values = values[step]
     assert [t["key"] for t in values["tolerations"]] == [c.GPU_TAINT, "example.org/team"], reason
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "value", "reason"),
+    [
+        ("kai-scheduler", ("defaultQueue", "createDefaultQueue"), False, "its queues have a quota of 0"),
+        (
+            "kai-scheduler",
+            ("scheduler", "args", "default-staleness-grace-period"),
+            "-1s",
+            "a duration: -1 does not parse, and 60 s evict a gang that loads",
+        ),
+        ("grove", ("crdInstaller", "enabled"), True, "CRDs follow an upgrade"),
+        ("grove", ("webhookServerSecret", "enabled"), False, "the generated certificate stays"),
+        (
+            "grove",
+            ("config", "server", "healthProbes", "enable"),
+            True,
+            "ai-dynamo/grove#742: Ready before the webhook answers",
+        ),
+        (
+            "node-feature-discovery",
+            ("postDeleteCleanup",),
+            False,
+            "labels outlive it: DRA plugins stand on them",
+        ),
+        ("nvidia-dra-driver", ("resources", "computeDomains", "enabled"), False, "no multi-node NVLink"),
+    ],
+)
+def test_values_are_those_the_charts_own_documents_ask_for(
+    key: str, path: tuple[str, ...], value: Any, reason: str
+) -> None:
+    component = EVERY[key]
+    assert isinstance(component, ChartComponent)
+    assert paths.at(component.merged(context(), {}), *path) == value, reason
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ def to_cluster_config(name: str) -> Manifest:
     return {**consumer(name), "spec": ref}
 
 
+def keeping(name: str, *policies: Any) -> Manifest:
+    """An Object with these management policies."""
+    made = consumer(name)
+    return {**made, "spec": {**made["spec"], "managementPolicies": list(policies)}}
+
+
 @pytest.mark.parametrize(
     ("resources", "want", "reason"),
     [
@@ -83,6 +89,23 @@ def to_cluster_config(name: str) -> Manifest:
             [],
             "only Objects and Releases are consumers",
         ),
+        (
+            [desired("config", config()), desired("x", keeping("x", "Observe"))],
+            [],
+            "what leaves its object behind goes without connecting",
+        ),
+        (
+            [desired("config", config()), desired("x", keeping("x", "Observe", "Create", "Update"))],
+            [],
+            "also where it writes",
+        ),
+        (
+            [desired("config", config()), desired("x", keeping("x", "Observe", "Delete"))],
+            [("config", "x")],
+            "what deletes needs its config until it has",
+        ),
+        ([desired("config", config()), desired("x", keeping("x", "*"))], [("config", "x")], "all of it"),
+        ([desired("config", config()), desired("x", keeping("x"))], [("config", "x")], "the default"),
         ([desired("a", outlives=("b",)), desired("b", blocked="no")], [], "the user is not composed yet"),
         ([desired("a", outlives=("b",), blocked="no"), desired("b")], [], "nor is the used"),
         ([desired("a", outlives=("b",)), Waiting("b", "x")], [], "nor what waits"),

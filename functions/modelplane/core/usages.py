@@ -16,6 +16,7 @@ from modelplane.core.plan import Desired, PlanError, Ready
 
 _CONSUMERS = {(c.KUBERNETES_API, "Object"), (c.HELM_API, "Release")}
 _CONFIG_KIND = "ProviderConfig"
+_DELETES = {"Delete", "*"}
 
 Edge = tuple[str, str]
 
@@ -38,7 +39,9 @@ def config_edges(manifests: Mapping[str, Manifest], namespace: str) -> Iterable[
     """Yield (config key, consumer key) for each Release and Object that names a config among the manifests.
 
     Only namespaced ProviderConfigs: a ClusterProviderConfig has consumers in composites this one cannot see.
-    A consumer means the config of its own namespace; a manifest without one is in the composite's.
+    A consumer means the config of its own namespace; a manifest without one is in the composite's. One that
+    leaves its object behind needs no config to go: it is let go before anybody connects
+    (crossplane-runtime, pkg/reconciler/managed/reconciler.go, ShouldDelete).
     """
     configs = {
         (_group(m), paths.namespace(m) or namespace, paths.name(m)): key
@@ -47,6 +50,9 @@ def config_edges(manifests: Mapping[str, Manifest], namespace: str) -> Iterable[
     }
     for key, manifest in manifests.items():
         if (paths.text(manifest, "apiVersion"), paths.text(manifest, "kind")) not in _CONSUMERS:
+            continue
+        policies = paths.items(manifest, "spec", "managementPolicies")
+        if policies and not _DELETES.intersection(map(str, policies)):
             continue
         ref = paths.mapping(manifest, "spec", "providerConfigRef")
         space = paths.namespace(manifest) or namespace

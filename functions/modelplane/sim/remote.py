@@ -3,6 +3,8 @@
 Every rule names where its behaviour is documented: what is reported and when, how it fails, and what keeps
 the object from being deleted. A kind without a rule exists and reports nothing, which is true of kinds that
 have no status (ConfigMap, Role, StorageClass, ResourceClaimTemplate, ...).
+
+Longer than other modules: it is one table.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -208,6 +210,11 @@ def _accepted(_: Manifest) -> Manifest:
     return {"conditions": [stated("Accepted", "Accepted")]}
 
 
+def _kai(_: Manifest, message: str = "System available", *, true: bool = True) -> Manifest:
+    deployed = condition("Deployed", "deployed", "Resources deployed")
+    return {"conditions": [deployed, condition("Available", "available", message, true=true)]}
+
+
 def _established(_: Manifest) -> Manifest:
     return {"conditions": [condition("Established", "InitialNamesAccepted")]}
 
@@ -280,6 +287,15 @@ RULES: dict[tuple[str, str], RemoteRule] = {
         "NVIDIA/KAI-Scheduler pkg/admission webhook ValidateDelete: no deletion with child queues",
         cluster_scoped=True,
         held=holds.parent_of_queues,
+    ),
+    **dict.fromkeys(
+        ((c.KAI_CONFIG_API, "Config"), (c.KAI_CONFIG_API, "SchedulingShard")),
+        RemoteRule(
+            _kai,
+            "kai-scheduler/KAI-Scheduler pkg/operator/controller/status_reconciler",
+            cluster_scoped=True,
+            fails={UNAVAILABLE: lambda obj, said: _kai(obj, said or "System not available", true=False)},
+        ),
     ),
     # Of a Provided cluster, which has what it must have.
     ("apiregistration.k8s.io/v1", "APIService"): RemoteRule(

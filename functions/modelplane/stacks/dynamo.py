@@ -5,6 +5,7 @@ from modelplane.stacks import common
 COMPONENTS: tuple[str, ...] = (
     *common.COMPONENTS,
     "kai-scheduler",
+    "kai-services",
     "kai-queue-root",
     "kai-queue",
     "grove",

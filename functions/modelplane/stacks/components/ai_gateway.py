@@ -28,9 +28,10 @@ COMPONENT = ChartComponent(
     mirrored=_mirrored,
     # In a chart of their own: ai-gateway-crds.
     crds=Crds.NONE,
+    # Both are below `controller` (envoyproxy/ai-gateway, ai-gateway-helm, values.yaml and _helpers.tpl).
     fixed=(
-        Fixed(("nameOverride",), "Envoy Gateway asks the controller under its own name"),
-        Fixed(("fullnameOverride",), "Envoy Gateway asks the controller under its own name"),
+        Fixed(("controller", "fullnameOverride"), "Envoy Gateway asks the controller under its own name"),
+        Fixed(("controller", "service"), "Envoy Gateway asks the controller at its own port"),
     ),
     rivals=lambda _: [deployment(c.AI_GATEWAY_NAMESPACE, "ai-gateway-controller")],
 )

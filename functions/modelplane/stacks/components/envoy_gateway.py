@@ -66,6 +66,11 @@ COMPONENT = ChartComponent(
     fixed=(
         Fixed((*_SETTINGS, "extensionManager"), "a route to an InferencePool is never served"),
         Fixed((*_SETTINGS, "extensionApis", "enableBackend"), "the AI Gateway's routes are refused"),
+        Fixed((*_SETTINGS, "gateway", "controllerName"), "nobody serves the gateway's class"),
+        Fixed(
+            (*_SETTINGS, "provider", "kubernetes", "deploy"),
+            "the gateway's Service is made where neither its hold nor Prometheus looks for it",
+        ),
     ),
     # The chart gives its Deployment this name in whatever release. Two of them claim the same classes.
     rivals=lambda _: [deployment(c.ENVOY_NAMESPACE, "envoy-gateway")],

@@ -24,6 +24,9 @@ def _values(_: Context) -> Manifest:
         "crdInstaller": {"enabled": True},
         # Otherwise each upgrade overwrites the generated certificate with an empty Secret.
         "webhookServerSecret": {"enabled": False},
+        # Off by default until ai-dynamo/grove#743: the pod then is Ready before the webhook on gangs answers,
+        # and the release with it.
+        "config": {"server": {"healthProbes": {"enable": True}}},
     }
 
 
@@ -53,6 +56,7 @@ COMPONENT = ChartComponent(
     fixed=(
         Fixed(("crdInstaller", "enabled"), "its CRDs stay old when it is upgraded"),
         Fixed(("webhookServerSecret", "enabled"), "an upgrade empties the webhook's certificate"),
+        Fixed(("config", "server", "healthProbes", "enable"), "Grove is Ready before its webhook answers"),
     ),
     rivals=lambda _: [deployment(_NAMESPACE, "grove-operator")],
     provides=(Check.serves(c.GROVE_API),),

@@ -8,5 +8,7 @@ COMPONENT = ObjectsComponent(
     key="kai-queue-root",
     own=True,
     needs=("kai-scheduler",),
+    # Its webhook answers by then; before, every try is refused.
+    after=("kai-services",),
     documents=lambda _: [Document(queue.unlimited(c.KAI_ROOT_QUEUE), ON_APPLY)],
 )

@@ -2,7 +2,15 @@
 
 from modelplane import contracts as c
 from modelplane.core.paths import Manifest
-from modelplane.stacks.component import ChartComponent, Check, Context, Crds, Images, pull_secrets
+from modelplane.stacks.component import (
+    ChartComponent,
+    Check,
+    Context,
+    Crds,
+    Fixed,
+    Images,
+    pull_secrets,
+)
 from modelplane.stacks.rival import deployment, never
 
 
@@ -36,6 +44,10 @@ COMPONENT = ChartComponent(
     rolls_back=False,
     mirrored=_mirrored,
     crds=Crds.ITSELF,
+    fixed=(
+        Fixed(("podgrouper", "queueLabelKey"), f"pods name their queue by {c.KAI_QUEUE_LABEL}"),
+        Fixed(("kaiConfigDeployer", "enabled"), "nothing tells KAI's operator what to run"),
+    ),
     # A user's release has the same name, so the Helm provider would take it over without a word.
     rivals=lambda _: [deployment(c.KAI_SCHEDULER, "kai-operator", ours=never)],
     provides=(Check.serves(c.KAI_API),),

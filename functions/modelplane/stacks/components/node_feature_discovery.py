@@ -16,7 +16,12 @@ _MASTERS = (
 def _values(context: Context) -> Manifest:
     # Without it no worker runs on a tainted GPU node: no label, no DRA plugin, every claim pends while all
     # else is green.
-    return {"worker": {"tolerations": context.node_tolerations}}
+    return {
+        "worker": {"tolerations": context.node_tolerations},
+        # On, uninstalling it takes its labels off the nodes (chart, templates/post-delete-job.yaml), and with
+        # them the DRA plugin from under what runs there.
+        "postDeleteCleanup": False,
+    }
 
 
 def _mirrored(images: Images) -> Manifest:
