@@ -1,4 +1,4 @@
-"""Drains over random fleets: several deployments move at once, some of them for the same last node.
+"""Drains and rollouts over random fleets: several deployments move at once, some for the same last node.
 
 The fleet is played: a replica serves only once its pods find room beside those that serve and those on their
 way out; what is dropped holds its devices for a while; deployments are composed one by one or in the same
@@ -7,6 +7,7 @@ moment, without sight of each other.
 
 from __future__ import annotations
 
+import copy
 import random
 from dataclasses import dataclass, field
 
@@ -213,3 +214,66 @@ def test_drains_end_with_nothing_left_behind_and_nobody_on_one_node_for_good(
         if answer.status["replicas"]["unschedulable"]:
             for name in {paths.name(x) for x in found} - life.drained():
                 assert not life.room(name, [*life.on(name, serving=False), gpus]), "it waits beside room"
+
+
+class Rollout(Life):
+    """A life in which templates change instead of taints."""
+
+    def edit(self, at: int) -> None:
+        xr = copy.deepcopy(self.xrs[at])
+        xr["spec"]["template"]["metadata"] = {"labels": {"edit": str(self.chance.randrange(10**6))}}
+        self.xrs[at] = xr
+
+    def judge(self, xr: Manifest, before: dict[str, Manifest], answer: Answer) -> None:
+        wanted, pace = xr["spec"]["replicas"], xr["spec"]["strategy"]
+        had = {key: o for key, o in before.items() if o["kind"] == "ModelReplica"}
+        has = replicas_of(answer)
+        serving = {key for key, o in had.items() if paths.is_true(o, c.READY)}
+        told = f"{sorted(had)}, of them serve {sorted(serving)}, then {sorted(has)}, by {pace}"
+        assert len(serving & has) >= min(len(serving), wanted - pace["maxUnavailable"]), told
+        assert len(has) <= wanted + pace["maxSurge"], told
+
+    def outdated(self, xr: Manifest) -> list[str]:
+        """Replicas that do not run the present template."""
+        labels = xr["spec"]["template"].get("metadata", {}).get("labels")
+        return [
+            key
+            for key, o in self.fleet.observed(xr).items()
+            if o["kind"] == "ModelReplica" and o["spec"].get("labels") != labels
+        ]
+
+
+@st.composite
+def rolling(draw: st.DrawFn) -> list[Manifest]:
+    """One or two deployments that roll, each at its own pace."""
+    found = []
+    for at in range(draw(st.integers(1, 2))):
+        surge = draw(st.integers(0, 2))
+        pace = {
+            "type": "Rolling",
+            "maxSurge": surge,
+            "maxUnavailable": draw(st.integers(0 if surge else 1, 2)),
+        }
+        engine = b.engine("main", b.member(gpus=draw(st.integers(1, 2))))
+        found.append(b.deployment(engine, name=f"d{at}", replicas=draw(st.integers(1, 3)), strategy=pace))
+    return found
+
+
+@RULES
+@given(fleets(), rolling(), st.integers(0, 2**16))
+def test_rollouts_stay_within_their_bounds_and_end_or_say_what_they_wait_for(
+    found: list[Manifest], xrs: list[Manifest], seed: int
+) -> None:
+    chance = random.Random(seed)
+    life = Rollout(b.Fleet(*found), list(xrs), chance)
+    for turn in range(4 + 12 + QUIET):
+        if 4 <= turn < 16 and chance.random() < 0.3:
+            life.edit(chance.randrange(len(xrs)))
+        life.compose(*life.xrs)
+        busy = 4 <= turn < 16
+        life.pods_start(0.4 if busy else 1)
+        life.pods_end(0.5 if busy else 1)
+    for xr, answer in zip(life.xrs, life.compose(*life.xrs), strict=True):
+        if life.outdated(xr):
+            said = b.condition(answer)[2]
+            assert "no room to surge" in said or answer.status["replicas"]["unschedulable"], said
