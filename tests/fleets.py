@@ -18,7 +18,8 @@ from modelplane.sim.world import Ref, World, ref
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
-FOLDERS = sorted(f.name for f in EXAMPLES.iterdir() if f.is_dir())
+# Each renders by itself; platform-reuse holds Compositions, which a control plane runs.
+FOLDERS = sorted(f.parent.name for f in EXAMPLES.glob("*/kustomization.yaml"))
 # Those with a cluster, served models or not.
 FLEETS = [f for f in FOLDERS if (EXAMPLES / f / "cluster.yaml").is_file()]
 

@@ -1,8 +1,9 @@
-"""Our function as an external runtime: served over mTLS by a process of ours, its endpoint written by us."""
+"""A function as an external runtime: served over mTLS by a process of ours, its endpoint written by us."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from controlplane.api_server import ApiServer, openssl
@@ -16,30 +17,41 @@ ROOT = Path(__file__).resolve().parents[2]
 # Core names what it installs for a dependency after the repository, slashes turned into dashes.
 REPOSITORY = "modelplane/function"
 NAME = "modelplane-function"
-SERVER_SECRET = f"{NAME}-tls-server"
-HOST = f"{NAME}.{NAMESPACE}"
+SERVE = (sys.executable, "-m", "modelplane", "serve")
 ADDRESSES = ("127.0.0.1", "127.0.0.2")
 
 
 class Function:
     """The package, installed from the loopback registry, and the servers that answer for it."""
 
-    def __init__(self, server: ApiServer, client: Client, registry: Registry) -> None:
+    def __init__(
+        self,
+        server: ApiServer,
+        client: Client,
+        registry: Registry,
+        name: str = NAME,
+        command: Sequence[str] = SERVE,
+    ) -> None:
+        """Prepare it: ours, or another by its name and what serves it."""
+        self.name = name
+        self._serve = tuple(command)
+        self._host = f"{name}.{NAMESPACE}"
+        self._secret = f"{name}-tls-server"
         self._server = server
         self._client = client
         self._registry = registry
-        self._certs = server.home / "function"
+        self._certs = server.home / name
         (self.port,) = free_ports(1)
-        self._names = NameServer(HOST, ADDRESSES)
+        self._names = NameServer(self._host, ADDRESSES)
         self.servers = tuple(
-            Process(f"function-{place}", self._command(address), server.logs)
+            Process(f"{name}-{place}", self._command(address), server.logs)
             for place, address in enumerate(ADDRESSES, 1)
         )
 
     @property
     def endpoint(self) -> str:
         """The gRPC target: a name with all addresses, so that core balances over them as over pods."""
-        return f"dns://{self._names.address}/{HOST}:{self.port}"
+        return f"dns://{self._names.address}/{self._host}:{self.port}"
 
     def start(self) -> None:
         """Serve on the first address and make core know the function."""
@@ -62,15 +74,15 @@ class Function:
             server.stop()
         self._names.stop()
 
-    def install(self) -> Document:
-        """Install the package and write its endpoint; returns once core calls it healthy."""
-        package = documents(ROOT / "package/function/crossplane.yaml")
-        reference = self._registry.push(REPOSITORY, "v0.1.0", package)
+    def install(self, package: Sequence[Document] = (), repository: str = REPOSITORY) -> Document:
+        """Install the package, ours unless told, and write its endpoint; returns once it is healthy."""
+        package = package or documents(ROOT / "package/function/crossplane.yaml")
+        reference = self._registry.push(repository, "v0.1.0", package)
         self._client.apply(
             {
                 "apiVersion": "pkg.crossplane.io/v1",
                 "kind": "Function",
-                "metadata": {"name": NAME},
+                "metadata": {"name": self.name},
                 "spec": {"package": reference, "packagePullPolicy": "IfNotPresent"},
             }
         )
@@ -98,7 +110,7 @@ class Function:
             "metadata": {"name": revision},
             "status": {
                 "endpoint": self.endpoint,
-                "tlsServerSecretName": SERVER_SECRET,
+                "tlsServerSecretName": self._secret,
                 "conditions": [
                     {
                         "type": "RuntimeHealthy",
@@ -112,18 +124,18 @@ class Function:
 
     def revision(self) -> Document | None:
         """The active revision, None before core has made one."""
-        labels = f"pkg.crossplane.io/package={NAME}"
+        labels = f"pkg.crossplane.io/package={self.name}"
         for found in self._client.list("pkg.crossplane.io/v1", "FunctionRevision", labels):
             if found["spec"]["desiredState"] == "Active":
                 return found
         return None
 
     def _healthy(self) -> bool:
-        found = self._client.get("pkg.crossplane.io/v1", "Function", NAME)
+        found = self._client.get("pkg.crossplane.io/v1", "Function", self.name)
         return condition(found, "Installed") == "True" and condition(found, "Healthy") == "True"
 
     def _command(self, address: str) -> list[str]:
-        serve = [sys.executable, "-m", "modelplane", "serve", "--address", f"{address}:{self.port}"]
+        serve = [*self._serve, "--address", f"{address}:{self.port}"]
         return [*serve, "--tls-server-certs-dir", str(self._certs)]
 
     def _write_certificates(self) -> None:
@@ -135,7 +147,7 @@ class Function:
         signer.write_bytes(authority["tls.key"])
         signer.chmod(0o600)
         key, request, names = (str(self._certs / name) for name in ("tls.key", "tls.csr", "names"))
-        Path(names).write_text(f"subjectAltName=DNS:{HOST}\nextendedKeyUsage=serverAuth\n")
+        Path(names).write_text(f"subjectAltName=DNS:{self._host}\nextendedKeyUsage=serverAuth\n")
         openssl(
             [
                 "req",
@@ -148,7 +160,7 @@ class Function:
                 "-out",
                 request,
                 "-subj",
-                f"/CN={NAME}",
+                f"/CN={self.name}",
             ]
         )
         sign = ["x509", "-req", "-in", request, "-CA", str(self._certs / "ca.crt"), "-CAkey", str(signer)]
@@ -161,7 +173,7 @@ class Function:
             {
                 "apiVersion": "v1",
                 "kind": "Secret",
-                "metadata": {"name": SERVER_SECRET, "namespace": NAMESPACE},
+                "metadata": {"name": self._secret, "namespace": NAMESPACE},
                 "stringData": {name: (self._certs / name).read_text() for name in files},
             }
         )
