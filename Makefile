@@ -7,7 +7,7 @@ OUT ?= out
 EXAMPLES := dynamo-h200 standard-h200 dynamo-l4 single-gpu
 export CRDS_DIR ?= $(wildcard $(CURDIR)/crds)
 
-.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane serve clean docs serve-docs shown \
+.PHONY: help demo test check golden generate format lint types imports bench crds controlplane test-controlplane load serve clean docs serve-docs shown \
   package push try-image kind-up kind-down
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ controlplane: $(VENV)/.controlplane ## Run a real API server and Crossplane core
 
 test-controlplane: $(VENV)/.controlplane ## Test against them; Go builds what is not installed, once
 	$(BIN)/pytest tests/controlplane
+
+load: $(VENV)/.controlplane ## Measure 200 ModelDeployments over 100 clusters on them; CLUSTERS= and DEPLOYMENTS= change that
+	@PYTHONPATH=tests $(BIN)/python -u -m controlplane.load
 
 # BUILDER, BASE and PLATFORM reach image.sh by the environment. RUNTIME=none packs a function without its runtime.
 package: $(STAMP) ## Build the runtime image and both packages into out/package; REGISTRY= is where they will go

@@ -11,7 +11,7 @@ from pathlib import Path
 from controlplane.api_server import ApiServer
 from controlplane.binaries import Binaries
 from controlplane.client import Client, RefusedError
-from controlplane.processes import Process, StartError, free_ports, listens, wait_for
+from controlplane.processes import LOOPBACK, Process, StartError, free_ports, listens, wait_for
 
 NAMESPACE = "crossplane-system"
 WEBHOOKS = "crossplane-webhooks"
@@ -71,6 +71,11 @@ class Core:
             "WEBHOOK_SERVICE_PORT": str(self._webhook),
         }
         self.process = Process("crossplane", self._command(), server.logs, env=self._env)
+
+    @property
+    def metrics(self) -> str:
+        """Where its metrics are."""
+        return f"http://{LOOPBACK}:{self._metrics}/metrics"
 
     def init(self) -> None:
         """Install the core's own CRDs, its certificates and its webhooks."""
