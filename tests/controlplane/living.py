@@ -41,11 +41,12 @@ class Fleet:
     def __init__(self, plane: ControlPlane, crds: Path, folders: Sequence[str] = fleets.FOLDERS) -> None:
         self.plane = plane
         self.client: Client = plane.client
-        self.documents = list({ref(one): one for one in fleets.documents(*folders)}.values())
+        self.documents = distinct(folders)
         plane.install_providers(crds)
         for name in ("ml-team", c.SYSTEM_NAMESPACE):
             self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self.providers = Providers(plane.client)
+        self.played = Played(self.documents)
 
     def apply(self) -> None:
         """Apply all documents, in no order that anybody would choose."""
@@ -64,7 +65,10 @@ class Fleet:
 
     def all(self) -> dict[Ref, Document]:
         """Every composite, what they compose and what providers answer for."""
-        found = (one for kind in (*KINDS, *LEAVES) for one in self.client.list(*kind))
+        others = sorted(self.played.kinds - {*KINDS, *LEAVES})
+        found = [one for kind in (*KINDS, *LEAVES) for one in self.client.list(*kind)]
+        # Services are others' too.
+        found += [one for kind in others for one in self.client.list(*kind) if _key(one)]
         return {ref(one): one for one in found}
 
     def composites(self) -> dict[Ref, Document]:
@@ -120,26 +124,38 @@ class Fleet:
         return [f"{target}: {waiting.get(target, '')}" for target in sorted(self.all())]
 
 
+def distinct(folders: Sequence[str]) -> list[Document]:
+    """The documents of example folders, each once; several folders name the same classes."""
+    return list({ref(one): one for one in fleets.documents(*folders)}.values())
+
+
 def composed(found: Iterable[Document]) -> set[str]:
     """What composites have composed, by owner, key and kind: core makes up names that we leave out."""
     return {
-        f"{owner['kind']} {owner['name']}: {key} ({one['kind']})"
+        f"{owner['kind']} {owner['name']}: {_key(one)} ({one['kind']})"
         for one in found
         for owner in paths.mappings(one, "metadata", "ownerReferences")
-        if owner.get("controller")
-        and (key := paths.text(one, "metadata", "annotations", c.RESOURCE_NAME_ANNOTATION))
+        if owner.get("controller") and _key(one)
     }
 
 
-def played(documents: Sequence[Document]) -> set[str]:
-    """The same of the simulator's rest."""
-    world = fleets.play(documents).world
-    return {
-        f"{owner.kind} {owner.name}: {key} ({child.kind})"
-        for owner, children in world.children.items()
-        for key, child in children.items()
-        if owner[:2] in KINDS
-    }
+def _key(one: Document) -> str:
+    return paths.text(one, "metadata", "annotations", c.RESOURCE_NAME_ANNOTATION)
+
+
+class Played:
+    """The simulator's rest for the same documents: what is composed, and of which kinds."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        world = fleets.play(documents).world
+        pairs = [
+            (owner, key, child)
+            for owner, children in world.children.items()
+            if owner[:2] in KINDS
+            for key, child in children.items()
+        ]
+        self.composed = {f"{owner.kind} {owner.name}: {key} ({child.kind})" for owner, key, child in pairs}
+        self.kinds = {child[:2] for *_, child in pairs}
 
 
 def _why(found: Document) -> str:
