@@ -43,25 +43,35 @@ def test_the_played_expansion_is_kubelets(text: str, want: str, reason: str) -> 
 
 @dataclass(frozen=True)
 class Pod:
-    """A running pod: its address, whether it leads, its variables and the words it was started with."""
+    """A running pod: its address, whether it leads, its engine's variables and words, and all containers'."""
 
     address: str
     leads: bool
     copy: int
     env: Mapping[str, str]
     words: tuple[str, ...]
+    containers: Mapping[str, tuple[str, ...]]
 
 
 def _pod(template: Manifest, injected: Mapping[str, str], address: str, leads: bool, copy: int) -> Pod:
-    engine = r.engine_container(template)
+    """Both controllers write their variables into init containers and sidecars too."""
+    spec = template["spec"]
+    started = {
+        x["name"]: _started(x, injected) for x in (*spec.get("initContainers", ()), *spec["containers"])
+    }
+    known, words = started[r.engine_container(template)["name"]]
+    return Pod(address, leads, copy, known, words, {name: found for name, (_, found) in started.items()})
+
+
+def _started(container: Manifest, injected: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
     known = dict(injected)
-    for entry in engine.get("env", []):
+    for entry in container.get("env", []):
         if entry["name"] in injected:
             continue
         if "value" in entry:
             known[entry["name"]] = expand(entry["value"], known)
-    words = tuple(expand(w, known) for w in (*engine.get("command", []), *engine.get("args", [])))
-    return Pod(address, leads, copy, known, words)
+    words = (*container.get("command", []), *container.get("args", []))
+    return known, tuple(expand(word, known) for word in words)
 
 
 def lws_pods(manifest: Manifest) -> Iterator[Pod]:
@@ -150,6 +160,19 @@ def test_every_pod_of_a_copy_knows_its_own_rank_and_one_leader(
         assert leader.env["MODELPLANE_RANK"] == "0", reason
         assert {p.env["MODELPLANE_GANG_SIZE"] for p in members} == {str(workers + 1)}, reason
         assert not any("$(" in word for p in members for word in p.words), reason
+
+
+@pytest.mark.parametrize("stack", PLAY)
+def test_what_runs_beside_an_engine_knows_its_rank_too(stack: str) -> None:
+    beside = {
+        "engine": r.container(command=COMMAND),
+        "sidecars": [r.container("watcher", command=COMMAND)],
+        "initContainers": [r.container("fetcher", command=COMMAND)],
+    }
+    pods = _play(stack, r.replica(r.gang(workers=3, copies=2, leader=beside, worker=beside)))
+    assert len(pods) == 8
+    for pod in pods:
+        assert {pod.containers[name] for name in ("watcher", "fetcher")} == {pod.words}
 
 
 @pytest.mark.parametrize(("workers", "copies"), [(1, 1), (3, 2)])
