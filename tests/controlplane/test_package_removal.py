@@ -16,9 +16,7 @@ def test_the_configuration_is_not_deleted_by_accident(installed: Installed) -> N
     assert installed.unhealthy() == []
 
 
-def test_removal_leaves_nothing_behind_and_a_second_installation_is_like_the_first(
-    installed: Installed,
-) -> None:
+def test_removal_leaves_nothing_behind(installed: Installed) -> None:
     installed.remove_fleet()
     installed.remove()
     client = installed.client
