@@ -10,11 +10,10 @@ import fleets
 from controlplane.client import Client, Document, RefusedError, condition
 from controlplane.control_plane import ControlPlane
 from controlplane.processes import wait_for
-from controlplane.provider import Providers
+from controlplane.provider import ANSWERED, Providers
 from modelplane import contracts as c
 from modelplane.core import paths
 from modelplane.kinds.registry import KINDS
-from modelplane.sim import rules
 from modelplane.sim.world import Ref, ref
 
 # What docs/troubleshooting.md tells a fleet to set. With core's own (100 events, one more a second) the
@@ -27,12 +26,8 @@ CORE_OPTIONS = (*BREAKER, "--poll-interval=30s")
 PATIENCE_SECONDS = 1200
 # Longer than a poll: core has looked at everything once more.
 QUIET_SECONDS = 35
-# What of the simulator's kinds stands on the control plane, and is told by whoever composed it.
-LEAVES = tuple(
-    kind
-    for kind in rules.RULES
-    if kind[0].partition("/")[0].endswith((".crossplane.io", "upbound.io", "gateway.networking.k8s.io"))
-)
+# What stands on the control plane beside composites: what providers answer for, and what core does.
+LEAVES = (*ANSWERED, (c.PROTECTION_API, "Usage"), (c.PROTECTION_API, "ClusterUsage"))
 
 
 class Fleet:

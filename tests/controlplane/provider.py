@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from controlplane.client import Client, Document, RefusedError
 from modelplane import contracts as c
 from modelplane.core import Manifest, paths
 from modelplane.sim import collections, deletion, rules
-from modelplane.sim.world import Cascade, Failure, Ref, World, ref
+from modelplane.sim.world import Failure, Ref, World, ref
 
 MANAGER = "providers"
 FINALIZER = "finalizer.managedresource.crossplane.io"
@@ -30,6 +29,7 @@ GROUPS = (
     "aws.m.upbound.io",
     "gateway.networking.k8s.io",
 )
+ANSWERED = tuple(kind for kind in rules.RULES if kind[0].partition("/")[0].endswith(GROUPS))
 CONFLICT = 409
 
 
@@ -53,7 +53,6 @@ class Providers:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._kinds = [kind for kind in rules.RULES if kind[0].partition("/")[0].endswith(GROUPS)]
         self._seen: dict[Ref, Seen] = {}
         self._last: dict[Ref, Manifest] = {}
         self._gone: dict[Ref, Manifest] = {}
@@ -103,7 +102,7 @@ class Providers:
     def _turn(self) -> None:
         world = self._world()
         before = dict(world.objects)
-        for target in sorted(t for t in before if t[:2] in set(self._kinds)):
+        for target in sorted(t for t in before if t[:2] in ANSWERED):
             if target in world.deleting:
                 self._delete(target, world)
             elif self._initialized(target, before[target]):
@@ -111,15 +110,15 @@ class Providers:
         for target, obj in sorted(world.objects.items()):
             if target not in before:
                 self._create(target, world)
-            elif target[:2] in self._kinds and obj.get("status") != before[target].get("status"):
+            elif target[:2] in ANSWERED and obj.get("status") != before[target].get("status"):
                 self._report(target, obj)
         self._last, self.turns = before, self.turns + 1
 
     def _world(self) -> World:
         """Everything the rules look at, as it is now."""
         world = World(failures=self._failures, passes=self.turns)
-        for kind in [*self._kinds, ("v1", "Secret")]:
-            for obj in self._list(*kind):
+        for kind in (*ANSWERED, ("v1", "Secret")):
+            for obj in self._client.list(*kind):
                 world.objects[ref(obj)] = obj
         for target, obj in world.objects.items():
             uid = obj["metadata"]["uid"]
@@ -127,8 +126,7 @@ class Providers:
                 self._seen[target] = Seen(uid, self.turns)
             world.born[target] = self._seen[target].since
             if paths.text(obj, "metadata", "deletionTimestamp"):
-                cascade: Cascade = "background"
-                world.deleting[target] = cascade
+                world.deleting[target] = "background"
             if collection := paths.labels(obj).get(collections.MEMBER_LABEL):
                 owner = Ref(c.KUBERNETES_API, "ObservedObjectCollection", target.namespace, collection)
                 world.adopt(
@@ -141,9 +139,6 @@ class Providers:
             self._gone.pop(target, None)
         world.gone = dict(self._gone)
         return world
-
-    def _list(self, api_version: str, kind: str) -> Iterator[Document]:
-        yield from self._client.list(api_version, kind)
 
     def _initialized(self, target: Ref, obj: Document) -> bool:
         """Whether its finalizer is there; else it is written, which is all for this turn."""

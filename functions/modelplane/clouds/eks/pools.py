@@ -163,18 +163,14 @@ def _pool(site: Site, pool: NamedPool, subnets: Sequence[Mapping[str, Any]]) -> 
     if pool.fabric == c.FABRIC_EFA:
         groups.append(site.seen(EFA_GROUP, "id"))
     role, version = site.role_arn(iam.NODE_ROLE), _version(site, key)
-    lacks = [
-        what
-        for what, value in (
-            ("the cluster's security group", groups[0]),
-            ("the security group for EFA", groups[-1]),
-            ("the ARN of the nodes' role", role),
-            ("the control plane's version", version),
-        )
-        if not value
-    ]
-    if lacks:
-        return Waiting(key, lacks[0])
+    needs = {
+        "the cluster's security group": groups[0],
+        "the security group for EFA": groups[-1],
+        "the ARN of the nodes' role": role,
+        "the control plane's version": version,
+    }
+    if lacks := next((what for what, value in needs.items() if not value), ""):
+        return Waiting(key, lacks)
     spec: Manifest = {
         "clusterName": site.aws.cluster,
         "poolName": pool.name,
