@@ -6,7 +6,7 @@ and the second's `podGangStatuses` is in Grove's API and never written
 theirs, so it can be looked at. The copies of a Deployment are all alike and have no names of their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,17 +81,25 @@ def complaint(remote: Mapping[str, Any]) -> str:
 
     What a container wrote before it ended is not quoted: nobody knows what it holds.
     """
-    for error in paths.mappings(remote, "status", "lastErrors"):
-        if said := paths.text(error, "description"):
-            return said
-    for type_, bad in _TROUBLE:
-        found = paths.condition(remote, type_)
-        if found.get("status") == bad and (said := paths.text(found, "message")):
-            return said
+    if said := last_error(remote) or trouble(remote, _TROUBLE):
+        return said
     statuses = [
         x for f in ("initContainerStatuses", "containerStatuses") for x in paths.mappings(remote, "status", f)
     ]
     return next((said for x in statuses if (said := _waiting(x))), "")
+
+
+def last_error(remote: Mapping[str, Any]) -> str:
+    """Return the first error that Grove met with one of its objects; empty where it met none."""
+    errors = paths.mappings(remote, "status", "lastErrors")
+    return next((said for e in errors if (said := paths.text(e, "description"))), "")
+
+
+def trouble(remote: Mapping[str, Any], bad: Sequence[tuple[str, str]]) -> str:
+    """Return the message of the first condition that has the bad status beside it; empty where none has."""
+    found = ((paths.condition(remote, type_), status) for type_, status in bad)
+    said = (paths.text(x, "message") for x, status in found if x.get("status") == status)
+    return next(filter(None, said), "")
 
 
 def _waiting(container: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from modelplane.api.model_replica import Engine
 from modelplane.core import paths
 from modelplane.core.paths import Manifest
 from modelplane.gangs import pods, workload
-from modelplane.gangs.copies import Part
+from modelplane.gangs.copies import Part, trouble
 from modelplane.gangs.site import Site
 from modelplane.gangs.workload import Workload
 
@@ -73,8 +73,4 @@ def complaint(remote: Mapping[str, Any]) -> str:
     Kubernetes, "Deployment status": ReplicaFailure says why pods are not made (a quota, a policy), and
     Progressing False that nothing has moved for ten minutes; the load of a large model takes that too.
     """
-    for type_, bad in (("ReplicaFailure", "True"), ("Progressing", "False")):
-        found = paths.condition(remote, type_)
-        if found.get("status") == bad and (said := paths.text(found, "message")):
-            return said
-    return ""
+    return trouble(remote, (("ReplicaFailure", "True"), ("Progressing", "False")))

@@ -90,8 +90,7 @@ class PodCliqueSetBackend:
 
     def complaint(self, remote: Mapping[str, Any]) -> str:
         """Return the first error that Grove met."""
-        errors = paths.mappings(remote, "status", "lastErrors")
-        return next((said for e in errors if (said := paths.text(e, "description"))), "")
+        return copies.last_error(remote)
 
     def parts(self, run: Workload, engine: Engine, /) -> list[Part]:
         """Return the PodClique of each member in each copy (grove operator/api/common/namegen.go)."""
