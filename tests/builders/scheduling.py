@@ -205,7 +205,8 @@ class Fleet:
             seen = copy.deepcopy(composed.manifest)
             old = before.get(key, {})
             self._age += 1
-            created = paths.text(old, "metadata", "creationTimestamp") or f"2026-01-01T00:00:{self._age:02d}Z"
+            now = f"2026-01-01T{self._age // 3600:02d}:{self._age // 60 % 60:02d}:{self._age % 60:02d}Z"
+            created = paths.text(old, "metadata", "creationTimestamp") or now
             owner = {"uid": xr["metadata"]["uid"], "controller": True}
             seen["metadata"] |= {"creationTimestamp": created, "ownerReferences": [owner]}
             if ready is not None:

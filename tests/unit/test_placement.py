@@ -78,7 +78,7 @@ def test_each_cluster_names_its_own_cause_in_a_message_that_does_not_change() ->
 
 
 SPREAD = [
-    ({"replicas": 3}, {"north": 2, "south": 1}, "C13: spread before packing, ties by name"),
+    ({"replicas": 3}, {"north": 2, "south": 1}, "C13: spread before packing"),
     ({"replicas": 3, "policy": "Pack"}, {"north": 3}, "Pack fills one cluster first"),
     ({"replicas": 18, "policy": "Pack"}, {"north": 16, "south": 2}, "and then the next"),
     ({"replicas": 32}, {"north": 16, "south": 16}, "capacity counts devices"),

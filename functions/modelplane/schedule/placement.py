@@ -3,7 +3,8 @@
 In order: what runs is judged and kept; what is beyond the wanted number goes, from the fullest cluster; what
 is missing gets new places; what must leave stays until its replacement serves. Capacity is charged all along,
 so one pass never gives one device to two replicas. Passes of other deployments are not seen: when two take
-the last room at once, the next pass of each settles it (`retain.yields`).
+the last room at once, the next pass of each settles it (`retain.yields`). That it stays rare, each deployment
+that spreads has an order of the clusters of its own (`_order_of_clusters`).
 
 The answer depends on the objects' contents alone, never on the order they come in.
 """
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from modelplane import names
 from modelplane.schedule import bridge, fill, retain, rolling
 from modelplane.schedule.ask import Ask
 from modelplane.schedule.ledger import Holder, Ledger
@@ -20,6 +22,7 @@ from modelplane.schedule.seats import NEARNESS, Outcome, Seat, State, Why
 from modelplane.schedule.views import Cluster, Replica
 
 Namer = Callable[[str, int], str]
+Rank = Callable[[str], tuple[str, str]]
 
 
 def place(
@@ -44,12 +47,15 @@ def place(
     everyone.update(((r.namespace, r.name), r) for r in mine)
     ledger = Ledger(fleet, everyone.values())
     seats = [_judged(ask, replica, fleet, ledger, everyone) for replica in mine]
-    good = _scaled_down([s for s in seats if s.state is not State.LEAVING], ask.replicas)
+    rank = _order_of_clusters(ask)
+    good = _scaled_down([s for s in seats if s.state is not State.LEAVING], ask.replicas, rank)
     leaving = [s for s in seats if s.state is State.LEAVING and not s.outdated]
     old = [s for s in seats if s.outdated]
     free = _Free({(r.cluster, r.index) for r in mine}, everyone, ask.namespace, name)
     number = 0 if ask.cache_labels is None else rolling.allowance(ask, len(good), len(old))
-    new, whys = _filled(ask, number, good, fleet, ledger, free)
+    if any(s.yields for s in seats):
+        rank = _order_of_clusters(replace(ask, pack=False))
+    new, whys = _filled(ask, number, good, fleet, ledger, free, rank)
     good = [*good, *new]
     kept_old = rolling.kept(ask, old, good)
     missing = max(0, ask.replicas - len(good) - len(kept_old))
@@ -70,6 +76,19 @@ def _told(seat: Seat, fleet: Mapping[str, Cluster], ledger: Ledger) -> Seat:
 
 def _order(seat: Seat) -> tuple[str, int]:
     return seat.cluster, seat.index
+
+
+def _order_of_clusters(ask: Ask) -> Rank:
+    """Return the order in which clusters that are equal otherwise are taken; given back in the reverse.
+
+    Symptom of one order for all: 200 deployments applied together chose the same few clusters of a hundred,
+    four times what these hold, and moved one cluster on at each pass. The order is as good as random, and
+    nobody's but the deployment's (rendezvous hashing, Thaler and Ravishankar 1998). Who packs fills clusters
+    by name, together with all others that do, until it has lost such a race.
+    """
+    if ask.pack:
+        return lambda cluster: ("", cluster)
+    return lambda cluster: (names.digest(ask.namespace, ask.name, cluster, length=16), cluster)
 
 
 def _one_per_seat(own: Iterable[Replica]) -> list[Replica]:
@@ -109,12 +128,15 @@ def _leaving(
     elif not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
         why = f"it gives way to {winner}"
     if why:
-        return Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True)
+        yields = not taint
+        return Seat(
+            replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True, yields=yields
+        )
     return rolling.outdated(ask, replica)
 
 
-def _scaled_down(seats: Sequence[Seat], wanted: int) -> list[Seat]:
-    """Drop what is beyond the wanted number: from the fullest cluster, then the later name, then index.
+def _scaled_down(seats: Sequence[Seat], wanted: int, rank: Rank) -> list[Seat]:
+    """Drop what is beyond the wanted number: from the fullest cluster, then the last in order, then index.
 
     Those that do not serve go first: a drain that is called off leaves one that serves beside a replacement
     that does not yet, and taking the former would break before it made.
@@ -125,7 +147,7 @@ def _scaled_down(seats: Sequence[Seat], wanted: int) -> list[Seat]:
     left = [s for s in seats if not s.doubtful]
     while len(left) > wanted:
         counts = Counter(s.cluster for s in left)
-        left.remove(max(left, key=lambda s: (not s.ready, counts[s.cluster], s.cluster, s.index)))
+        left.remove(max(left, key=lambda s: (not s.ready, counts[s.cluster], rank(s.cluster), s.index)))
     return [s for s in seats if s in left or (s.doubtful and wanted > 0)]
 
 
@@ -154,7 +176,13 @@ class _Free:
 
 
 def _filled(
-    ask: Ask, number: int, good: Sequence[Seat], fleet: Mapping[str, Cluster], ledger: Ledger, free: _Free
+    ask: Ask,
+    number: int,
+    good: Sequence[Seat],
+    fleet: Mapping[str, Cluster],
+    ledger: Ledger,
+    free: _Free,
+    rank: Rank,
 ) -> tuple[list[Seat], list[Why]]:
     """Place that many; return the new seats, and why each cluster took no more."""
     if number <= 0:
@@ -162,17 +190,18 @@ def _filled(
     whys: list[Why] = []
     counts = Counter(s.cluster for s in good)
     sign = -1 if ask.pack else 1
-    heap: list[tuple[int, str]] = []
+    heap: list[tuple[int, tuple[str, str]]] = []
     for cluster in fleet.values():
         why = fill.barred(ask, cluster)
         if why is None:
-            heap.append((sign * counts[cluster.name], cluster.name))
+            heap.append((sign * counts[cluster.name], rank(cluster.name)))
         else:
             whys.append(why)
     heapq.heapify(heap)
     new: list[Seat] = []
     while heap and len(new) < number:
-        count, name = heap[0]
+        count, place = heap[0]
+        name = place[-1]
         fit = fill.seat(ask, fleet[name], ledger)
         if fit is None:
             # Room only shrinks within a pass, so a cluster that is full stays full.
@@ -182,6 +211,6 @@ def _filled(
         index, holder = free.take(name)
         ledger.charge(name, holder, fit.pods)
         new.append(Seat(name, index, State.NEW, fit.benches))
-        heapq.heapreplace(heap, (count + sign, name))
+        heapq.heapreplace(heap, (count + sign, place))
     whys.sort(key=lambda w: (NEARNESS[w.cause], w.cluster))
     return new, whys

@@ -39,6 +39,7 @@ class Seat:
         replica: as observed; None for a new one.
         why: why it leaves, or why it cannot be looked at.
         urgent: a leaving one that must go even where nothing takes its place.
+        yields: a leaving one that took, at the same moment, what another deployment now holds.
         doubtful: one that stays as it is and might be leaving, were all in view: it fills a place, but is no
             surplus that scaling down may take.
         outdated: a leaving one that runs an older template and is replaced at the strategy's pace.
@@ -53,6 +54,7 @@ class Seat:
     replica: Replica | None = None
     why: str = ""
     urgent: bool = False
+    yields: bool = False
     doubtful: bool = False
     outdated: bool = False
     replaces: str = ""
