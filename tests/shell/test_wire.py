@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -148,3 +149,57 @@ def test_no_sequence_of_objects_takes_a_decoder_over_its_limit(
 def test_keys_of_all_objects_are_one_text() -> None:
     one, other = (wire.to_dict(wire.to_struct({"spec": {"replicas": n}})) for n in (1, 2))
     assert next(iter(one["spec"])) is next(iter(other["spec"]))
+
+
+def written(name: str, number: int) -> struct_pb2.Struct:
+    """An object after so many writes."""
+    status = {"at": f"minute {number}", "counts": [{"n": number}], "text": "x" * 1000}
+    return wire.to_struct({"kind": "K", "metadata": {"name": name, "generation": number}, "status": status})
+
+
+def test_of_an_object_that_is_written_again_and_again_two_contents_are_kept() -> None:
+    decoder = wire.Decoder()
+    others = {name: decoder.decode(written(name, 0)) for name in "bcd"}
+    sizes = set()
+    for number in range(1000, 2000):
+        found = decoder.decode(written("a", number))
+        assert found["status"]["counts"] == [{"n": number}]
+        sizes.add(decoder.size)
+    assert len(sizes) <= 2, "the first, then the first two"
+    assert all(decoder.decode(written(name, 0)) is last for name, last in others.items())
+    assert decoder.decode(written("a", 1999)) is found
+    assert decoder.decode(written("a", 1000)) is not decoder.decode(written("a", 1998))
+
+
+def test_a_process_does_not_grow_while_one_object_is_written() -> None:
+    decoder = wire.Decoder()
+    tracemalloc.start()
+    try:
+        # Python keeps small objects for use again; that is over soon.
+        for number in range(2000):
+            decoder.decode(written("a", number))
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(2000, 3000):
+            decoder.decode(written("a", number))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 20_000, "a thousand contents are a megabyte"
+
+
+ODD = [
+    {"metadata": "text"},
+    {"metadata": {"name": 7}},
+    {"metadata": {"name": ["a"]}, "kind": {"a": 1}},
+    {"metadata": {}},
+    {},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_what_does_not_say_which_object_it_is_is_decoded_all_the_same(odd: dict[str, Any]) -> None:
+    decoder = wire.Decoder(300)
+    for number in range(20):
+        manifest = {**odd, "n": number}
+        assert decoder.decode(wire.to_struct(manifest)) == manifest
+        assert decoder.size <= 300

@@ -30,6 +30,7 @@ _PART = 512
 _PARTS = 32768
 
 _Parts = dict[bytes, tuple[str, Any]]
+_Identity = tuple[Any, ...]
 
 
 class _UnknownFieldError(Exception):
@@ -155,7 +156,8 @@ class Decoder:
     """Decodes objects and keeps the result by content, least recently used first out.
 
     Equal small parts of what it gives are one object, in different dicts and within one: a fleet's pools
-    carry the same devices a thousand times.
+    carry the same devices a thousand times. Of one object two contents are kept at most: each write to it
+    makes the one before useless, and a process that runs for weeks would fill up with those.
 
     Args:
         limit: how many bytes of serialized objects are kept; 0 keeps none. As dicts they take up to six
@@ -166,6 +168,7 @@ class Decoder:
         self._limit = limit
         self._size = 0
         self._kept: OrderedDict[bytes, Manifest] = OrderedDict()
+        self._contents: dict[_Identity, tuple[bytes, ...]] = {}
         self._parts: _Parts = {}
 
     @property
@@ -182,10 +185,41 @@ class Decoder:
             return found
         if len(self._parts) > _PARTS:
             self._parts.clear()
+        parts = len(self._parts)
         decoded = _read(struct, content, self._parts)
+        self._keep(content, decoded, parts)
+        return decoded
+
+    def _keep(self, content: bytes, decoded: Manifest, parts: int) -> None:
         self._kept[content] = decoded
         self._size += len(content)
+        if (whose := _identity(decoded)) is not None:
+            before = self._contents.get(whose, ())
+            self._contents[whose] = (*before, content)
+            if before:
+                # What is new in it is a time or a count, which no other object will have.
+                while len(self._parts) > parts:
+                    self._parts.popitem()
+            if len(before) > 1:
+                self._drop(before[0])
         while self._size > self._limit and self._kept:
-            dropped, _ = self._kept.popitem(last=False)
-            self._size -= len(dropped)
-        return decoded
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, content: bytes) -> None:
+        decoded = self._kept.pop(content)
+        self._size -= len(content)
+        if (whose := _identity(decoded)) is not None:
+            left = tuple(one for one in self._contents[whose] if one != content)
+            if left:
+                self._contents[whose] = left
+            else:
+                del self._contents[whose]
+
+
+def _identity(manifest: Manifest) -> _Identity | None:
+    """Return what tells objects apart, or None where it says nothing of itself."""
+    meta = manifest.get("metadata")
+    if not isinstance(meta, dict):
+        return None
+    told = (manifest.get("apiVersion"), manifest.get("kind"), meta.get("namespace"), meta.get("name"))
+    return told if all(one is None or isinstance(one, str) for one in told) and told[-1] else None
