@@ -1,7 +1,11 @@
 """`make load`: many ModelDeployments over many clusters on the real core, in figures.
 
 Clusters are taken as ready and no provider answers, so what is measured is scheduling and composing: core,
-the API server and the function on one machine. CLUSTERS and DEPLOYMENTS change the size.
+the API server and the function on one machine. CLUSTERS and DEPLOYMENTS change the size, CORE core's
+arguments.
+
+Core applies every object of a composite at every look at it, once a minute, and whenever something it
+composed changes. Most of these requests change nothing; what did is told by its resourceVersion.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import ssl
 import sys
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +31,14 @@ from controlplane.control_plane import ControlPlane
 from controlplane.function import ROOT
 from controlplane.processes import Process, StartError, say, wait_for
 from modelplane import contracts as c
+from modelplane.kinds.registry import KINDS
 
 CLUSTERS = int(os.environ.get("CLUSTERS", "100"))
 DEPLOYMENTS = int(os.environ.get("DEPLOYMENTS", "200"))
+CORE = os.environ.get("CORE", "").split()
 TEAMS = 10
-PATIENCE_SECONDS = 3600
+NODES = 4  # of one GPU, on each cluster
+PATIENCE_SECONDS = 900
 STEADY_SECONDS = 120
 WRITES = ("APPLY", "DELETE", "PATCH", "POST", "PUT")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -38,13 +46,23 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Reading:
-    """What counters said at one moment: requests that write, reconciles and their seconds, CPU seconds."""
+    """What counters said at one moment.
+
+    Attributes:
+        at: when, by the monotonic clock.
+        writes: requests that write, whether they changed anything or not.
+        reconciles: of each controller.
+        seconds: that these took, waiting included.
+        cpu: seconds of each process.
+        left: ModelReplicas deleted so far, each one that moved.
+    """
 
     at: float
     writes: float
     reconciles: dict[str, float]
     seconds: dict[str, float]
     cpu: dict[str, float]
+    left: float
 
 
 def main() -> int:
@@ -54,7 +72,7 @@ def main() -> int:
         say("CRDS_DIR names no folder of third-party CRDs: `make crds` fetches them")
         return 1
     try:
-        with ControlPlane(find_or_build()) as running:
+        with ControlPlane(find_or_build(), CORE) as running:
             running.install_providers(Path(crds))
             measure(running)
     except (UnavailableError, StartError, TimeoutError) as error:
@@ -78,11 +96,28 @@ def measure(running: ControlPlane) -> None:
     until(client, "scheduled", lambda: len(client.list(c.API, "ModelReplica")), before)
     until(client, "composed", lambda: synced(client), before)
     tell(running, before, read(running), "until everything was composed")
-    used = {one["spec"]["clusterName"] for one in client.list(c.API, "ModelReplica")}
-    say(f"on {len(used)} clusters, {len(client.list(c.KUBERNETES_API, 'Object'))} Objects")
-    quiet = read(running)
+    spread(client)
+    quiet, versions = read(running), written(client)
     time.sleep(STEADY_SECONDS)
     tell(running, quiet, read(running), f"in {STEADY_SECONDS} s after that")
+    changed = versions.items() ^ written(client).items()
+    say(f"these wrote to {len({name for name, _ in changed})} of {len(versions)} objects")
+    spread(client)
+
+
+def spread(client: Client) -> None:
+    """Say where the replicas are, and on how many clusters more than they have room for."""
+    used = Counter(one["spec"]["clusterName"] for one in client.list(c.API, "ModelReplica"))
+    crowded = sum(1 for number in used.values() if number > NODES)
+    most = max(used.values())
+    say(f"{used.total()} replicas on {len(used)} clusters, {most} at most; {crowded} hold more than {NODES}")
+
+
+def written(client: Client) -> dict[str, str]:
+    """The resourceVersion of every composite and everything that they compose."""
+    kinds = (*KINDS, (c.KUBERNETES_API, "Object"), (c.PROTECTION_API, "Usage"))
+    found = [one["metadata"] for kind in kinds for one in client.list(*kind)]
+    return {one["uid"]: one["resourceVersion"] for one in found}
 
 
 def team(number: int) -> str:
@@ -91,12 +126,12 @@ def team(number: int) -> str:
 
 
 def cluster(number: int) -> Document:
-    """One of many clusters, with four nodes of one L4 each."""
+    """One of many clusters, with nodes of one L4 each."""
     found = copy.deepcopy(placed.simulated("InferenceCluster"))
-    found["metadata"] = {"name": f"load-{number:03}"}
+    found["metadata"] = {"name": f"load-{number:03}", "labels": found["metadata"]["labels"]}
     found["status"]["namespaces"] = sorted(team(one) for one in range(TEAMS))
-    found["status"]["gpuPools"][0]["nodes"] = 4
-    found["spec"]["nodePools"][0]["nodeCount"] = 4
+    found["status"]["gpuPools"][0]["nodes"] = NODES
+    found["spec"]["nodePools"][0]["nodeCount"] = NODES
     return found
 
 
@@ -134,17 +169,18 @@ def read(running: ControlPlane) -> Reading:
     token = yaml.safe_load(running.server.kubeconfig.read_text())["users"][0]["user"]["token"]
     api = fetch(f"{running.server.url}/metrics", token, running.home / "certs/apiserver.crt")
     core = fetch(running.core.metrics)
-    writes = sum(
-        float(value)
-        for labels, value in re.findall(r"^apiserver_request_total\{(.*)\} (\S+)$", api, re.M)
-        if re.search(rf'verb="({"|".join(WRITES)})"', labels)
-    )
+    requests = re.findall(r"^apiserver_request_total\{(.*)\} (\S+)$", api, re.M)
+
+    def count(*having: str) -> float:
+        return sum(float(value) for labels, value in requests if all(re.search(h, labels) for h in having))
+
     return Reading(
         time.monotonic(),
-        writes,
+        count(rf'verb="({"|".join(WRITES)})"'),
         by_controller(core, "controller_runtime_reconcile_time_seconds_count"),
         by_controller(core, "controller_runtime_reconcile_time_seconds_sum"),
         {process.name: cpu(process) for process in processes(running)},
+        count('verb="DELETE"', 'resource="modelreplicas"'),
     )
 
 
@@ -183,7 +219,7 @@ def memory(process: Process, field: str) -> int:
 
 def tell(running: ControlPlane, begun: Reading, now: Reading, when: str) -> None:
     """Say what happened between two readings."""
-    say(f"{when}: {now.writes - begun.writes:.0f} API writes")
+    say(f"{when}: {now.writes - begun.writes:.0f} API writes, {now.left - begun.left:.0f} replicas deleted")
     for controller, count in sorted(now.reconciles.items()):
         calls = count - begun.reconciles.get(controller, 0)
         seconds = now.seconds[controller] - begun.seconds.get(controller, 0)
