@@ -156,8 +156,8 @@ class Decoder:
     """Decodes objects and keeps the result by content, least recently used first out.
 
     Equal small parts of what it gives are one object, in different dicts and within one: a fleet's pools
-    carry the same devices a thousand times. Of one object two contents are kept at most: each write to it
-    makes the one before useless, and a process that runs for weeks would fill up with those.
+    carry the same devices a thousand times. Of one object the latest content is kept: each write to it makes
+    the one before useless, and a process that runs for weeks would fill up with those.
 
     Args:
         limit: how many bytes of serialized objects are kept; 0 keeps none. As dicts they take up to six
@@ -168,7 +168,7 @@ class Decoder:
         self._limit = limit
         self._size = 0
         self._kept: OrderedDict[bytes, Manifest] = OrderedDict()
-        self._contents: dict[_Identity, tuple[bytes, ...]] = {}
+        self._latest: dict[_Identity, bytes] = {}
         self._parts: _Parts = {}
 
     @property
@@ -194,14 +194,13 @@ class Decoder:
         self._kept[content] = decoded
         self._size += len(content)
         if (whose := _identity(decoded)) is not None:
-            before = self._contents.get(whose, ())
-            self._contents[whose] = (*before, content)
-            if before:
+            before = self._latest.get(whose)
+            if before is not None:
                 # What is new in it is a time or a count, which no other object will have.
                 while len(self._parts) > parts:
                     self._parts.popitem()
-            if len(before) > 1:
-                self._drop(before[0])
+                self._drop(before)
+            self._latest[whose] = content
         while self._size > self._limit and self._kept:
             self._drop(next(iter(self._kept)))
 
@@ -209,11 +208,7 @@ class Decoder:
         decoded = self._kept.pop(content)
         self._size -= len(content)
         if (whose := _identity(decoded)) is not None:
-            left = tuple(one for one in self._contents[whose] if one != content)
-            if left:
-                self._contents[whose] = left
-            else:
-                del self._contents[whose]
+            del self._latest[whose]
 
 
 def _identity(manifest: Manifest) -> _Identity | None:
