@@ -79,7 +79,7 @@ controlplane: $(VENV)/.controlplane ## Run a real API server and Crossplane core
 test-controlplane: $(VENV)/.controlplane ## Test against them; Go builds what is not installed, once
 	$(BIN)/pytest tests/controlplane
 
-load: $(VENV)/.controlplane ## Measure 200 ModelDeployments over 100 clusters on them; CLUSTERS= and DEPLOYMENTS= change that
+load: $(VENV)/.controlplane ## Measure 200 ModelDeployments over 100 clusters on them; CLUSTERS=, DEPLOYMENTS= and CORE= change that
 	@PYTHONPATH=tests $(BIN)/python -u -m controlplane.load
 
 # BUILDER, BASE and PLATFORM reach image.sh by the environment. RUNTIME=none packs a function without its runtime.

@@ -61,7 +61,7 @@ class Fleet:
     def all(self) -> dict[Ref, Document]:
         """Every composite, what they compose and what providers answer for."""
         others = sorted(self.played.kinds - {*KINDS, *LEAVES})
-        found = [one for kind in (*KINDS, *LEAVES) for one in self.client.list(*kind)]
+        found = standing(self.client)
         # Services are others' too.
         found += [one for kind in others for one in self.client.list(*kind) if _key(one)]
         return {ref(one): one for one in found}
@@ -93,7 +93,7 @@ class Fleet:
 
     def versions(self) -> dict[Ref, str]:
         """The resourceVersion of everything."""
-        return {target: found["metadata"]["resourceVersion"] for target, found in self.all().items()}
+        return versions(self.all().values())
 
     def written(self) -> dict[Ref, str]:
         """What is written, made or gone in a while in which core looks at everything; at best nothing."""
@@ -117,6 +117,16 @@ class Fleet:
         """What is still there, and why where the providers know."""
         waiting = self.providers.waiting
         return [f"{target}: {waiting.get(target, '')}" for target in sorted(self.all())]
+
+
+def standing(client: Client) -> list[Document]:
+    """Every composite, what providers answer for and what holds deletions up."""
+    return [one for kind in (*KINDS, *LEAVES) for one in client.list(*kind)]
+
+
+def versions(found: Iterable[Document]) -> dict[Ref, str]:
+    """The resourceVersion of each, which every write that changes something moves on."""
+    return {ref(one): one["metadata"]["resourceVersion"] for one in found}
 
 
 def distinct(folders: Sequence[str]) -> list[Document]:

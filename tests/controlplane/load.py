@@ -24,14 +24,13 @@ from pathlib import Path
 
 import yaml
 
-from controlplane import placed
+from controlplane import living, placed
 from controlplane.binaries import UnavailableError, find_or_build
 from controlplane.client import Client, Document, documents
 from controlplane.control_plane import ControlPlane
 from controlplane.function import ROOT
 from controlplane.processes import Process, StartError, say, wait_for
 from modelplane import contracts as c
-from modelplane.kinds.registry import KINDS
 
 CLUSTERS = int(os.environ.get("CLUSTERS", "100"))
 DEPLOYMENTS = int(os.environ.get("DEPLOYMENTS", "200"))
@@ -97,11 +96,11 @@ def measure(running: ControlPlane) -> None:
     until(client, "composed", lambda: synced(client), before)
     tell(running, before, read(running), "until everything was composed")
     spread(client)
-    quiet, versions = read(running), written(client)
+    quiet, seen = read(running), living.versions(living.standing(client))
     time.sleep(STEADY_SECONDS)
     tell(running, quiet, read(running), f"in {STEADY_SECONDS} s after that")
-    changed = versions.items() ^ written(client).items()
-    say(f"these wrote to {len({name for name, _ in changed})} of {len(versions)} objects")
+    changed = seen.items() ^ living.versions(living.standing(client)).items()
+    say(f"these wrote to {len({target for target, _ in changed})} of {len(seen)} objects")
     spread(client)
 
 
@@ -111,13 +110,6 @@ def spread(client: Client) -> None:
     crowded = sum(1 for number in used.values() if number > NODES)
     most = max(used.values())
     say(f"{used.total()} replicas on {len(used)} clusters, {most} at most; {crowded} hold more than {NODES}")
-
-
-def written(client: Client) -> dict[str, str]:
-    """The resourceVersion of every composite and everything that they compose."""
-    kinds = (*KINDS, (c.KUBERNETES_API, "Object"), (c.PROTECTION_API, "Usage"))
-    found = [one["metadata"] for kind in kinds for one in client.list(*kind)]
-    return {one["uid"]: one["resourceVersion"] for one in found}
 
 
 def team(number: int) -> str:

@@ -198,8 +198,7 @@ def test_the_fleets_are_worth_asking_about() -> None:
         some += bool(places)
         several += len(set(places)) > 1
         short += 0 < len(places) < xr["spec"]["replicas"]
-        packed = {**xr["spec"]["template"]["spec"], "placement": {"policy": "Pack"}}
-        xr["spec"]["template"]["spec"] = packed
+        xr["spec"]["template"]["spec"]["placement"] = {"policy": "Pack"}
         policies += sorted(places) != sorted(reference(xr, some_fleet(seed), []))
     assert min(some / 90, several / 25, short / 15, policies / 20) >= 1, (some, several, short, policies)
 

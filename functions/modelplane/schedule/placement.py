@@ -13,6 +13,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from modelplane import names
 from modelplane.schedule import bridge, fill, retain, rolling
@@ -22,7 +23,7 @@ from modelplane.schedule.seats import NEARNESS, Outcome, Seat, State, Why
 from modelplane.schedule.views import Cluster, Replica
 
 Namer = Callable[[str, int], str]
-Rank = Callable[[str], tuple[str, str]]
+Rank = Callable[[str], str]
 
 
 def place(
@@ -47,14 +48,14 @@ def place(
     everyone.update(((r.namespace, r.name), r) for r in mine)
     ledger = Ledger(fleet, everyone.values())
     seats = [_judged(ask, replica, fleet, ledger, everyone) for replica in mine]
-    rank = _order_of_clusters(ask)
+    rank = _order_of_clusters(ask, by_name=ask.pack)
     good = _scaled_down([s for s in seats if s.state is not State.LEAVING], ask.replicas, rank)
     leaving = [s for s in seats if s.state is State.LEAVING and not s.outdated]
     old = [s for s in seats if s.outdated]
     free = _Free({(r.cluster, r.index) for r in mine}, everyone, ask.namespace, name)
     number = 0 if ask.cache_labels is None else rolling.allowance(ask, len(good), len(old))
     if any(s.yields for s in seats):
-        rank = _order_of_clusters(replace(ask, pack=False))
+        rank = _order_of_clusters(ask, by_name=False)
     new, whys = _filled(ask, number, good, fleet, ledger, free, rank)
     good = [*good, *new]
     kept_old = rolling.kept(ask, old, good)
@@ -78,7 +79,7 @@ def _order(seat: Seat) -> tuple[str, int]:
     return seat.cluster, seat.index
 
 
-def _order_of_clusters(ask: Ask) -> Rank:
+def _order_of_clusters(ask: Ask, *, by_name: bool) -> Rank:
     """Return the order in which clusters that are equal otherwise are taken; given back in the reverse.
 
     Symptom of one order for all: 200 deployments applied together chose the same few clusters of a hundred,
@@ -86,9 +87,7 @@ def _order_of_clusters(ask: Ask) -> Rank:
     nobody's but the deployment's (rendezvous hashing, Thaler and Ravishankar 1998). Who packs fills clusters
     by name, together with all others that do, until it has lost such a race.
     """
-    if ask.pack:
-        return lambda cluster: ("", cluster)
-    return lambda cluster: (names.digest(ask.namespace, ask.name, cluster, length=16), cluster)
+    return str if by_name else partial(names.digest, ask.namespace, ask.name)
 
 
 def _one_per_seat(own: Iterable[Replica]) -> list[Replica]:
@@ -122,16 +121,11 @@ def _leaving(
     ask: Ask, replica: Replica, cluster: Cluster, ledger: Ledger, everyone: Mapping[Holder, Replica]
 ) -> Seat | None:
     """Return the seat of a replica that must go whatever its shape, or None."""
-    why = ""
+    here = Seat(replica.cluster, replica.index, State.LEAVING, {}, replica, urgent=True)
     if taint := ask.drained(cluster):
-        why = f"taint {taint} drains {cluster.name}"
-    elif not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
-        why = f"it gives way to {winner}"
-    if why:
-        yields = not taint
-        return Seat(
-            replica.cluster, replica.index, State.LEAVING, {}, replica, why, urgent=True, yields=yields
-        )
+        return replace(here, why=f"taint {taint} drains {cluster.name}")
+    if not replica.ready and (winner := retain.yields(replica, cluster, ledger, everyone)):
+        return replace(here, why=f"it gives way to {winner}", yields=True)
     return rolling.outdated(ask, replica)
 
 
@@ -190,18 +184,17 @@ def _filled(
     whys: list[Why] = []
     counts = Counter(s.cluster for s in good)
     sign = -1 if ask.pack else 1
-    heap: list[tuple[int, tuple[str, str]]] = []
+    heap: list[tuple[int, str, str]] = []
     for cluster in fleet.values():
         why = fill.barred(ask, cluster)
         if why is None:
-            heap.append((sign * counts[cluster.name], rank(cluster.name)))
+            heap.append((sign * counts[cluster.name], rank(cluster.name), cluster.name))
         else:
             whys.append(why)
     heapq.heapify(heap)
     new: list[Seat] = []
     while heap and len(new) < number:
-        count, place = heap[0]
-        name = place[-1]
+        count, order, name = heap[0]
         fit = fill.seat(ask, fleet[name], ledger)
         if fit is None:
             # Room only shrinks within a pass, so a cluster that is full stays full.
@@ -211,6 +204,6 @@ def _filled(
         index, holder = free.take(name)
         ledger.charge(name, holder, fit.pods)
         new.append(Seat(name, index, State.NEW, fit.benches))
-        heapq.heapreplace(heap, (count + sign, place))
+        heapq.heapreplace(heap, (count + sign, order, name))
     whys.sort(key=lambda w: (NEARNESS[w.cause], w.cluster))
     return new, whys

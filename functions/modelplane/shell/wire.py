@@ -14,7 +14,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from modelplane.core import Manifest
+from modelplane.core import Manifest, paths
 
 _WHOLE = 2.0**53
 # Field tags of google/protobuf/struct.proto: the only entry of a Struct, of a map and of a ListValue has
@@ -30,7 +30,7 @@ _PART = 512
 _PARTS = 32768
 
 _Parts = dict[bytes, tuple[str, Any]]
-_Identity = tuple[Any, ...]
+_Identity = tuple[str, str, str, str]
 
 
 class _UnknownFieldError(Exception):
@@ -213,8 +213,6 @@ class Decoder:
 
 def _identity(manifest: Manifest) -> _Identity | None:
     """Return what tells objects apart, or None where it says nothing of itself."""
-    meta = manifest.get("metadata")
-    if not isinstance(meta, dict):
-        return None
-    told = (manifest.get("apiVersion"), manifest.get("kind"), meta.get("namespace"), meta.get("name"))
-    return told if all(one is None or isinstance(one, str) for one in told) and told[-1] else None
+    name = paths.name(manifest)
+    kind = paths.text(manifest, "apiVersion"), paths.text(manifest, "kind")
+    return (*kind, paths.namespace(manifest), name) if name else None
