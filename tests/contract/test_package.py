@@ -10,7 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+import fleets
 from contract.xrds import APIS, ROOT, closed, load
+from modelplane.sim import rules
 
 CONFIGURATION = load(ROOT / "package" / "crossplane.yaml")
 FUNCTION = load(ROOT / "package" / "function" / "crossplane.yaml")
@@ -173,6 +175,34 @@ def test_the_activation_policy_is_valid_against_its_crd(crds: Path) -> None:
     body = {key: value for key, value in ACTIVATION.items() if key != "metadata"}
     spec_only = {**schema, "properties": {k: v for k, v in schema["properties"].items() if k != "metadata"}}
     jsonschema.validate(body, closed(spec_only))
+
+
+def managed(crds: Path) -> dict[tuple[str, str], str]:
+    """The managed kinds of the providers by group and kind, named as a policy names them.
+
+    Core 2.3.4 serves CRDs of this category once a policy activates them, and all others at once (seen in
+    tests/controlplane/test_package_install.py).
+    """
+    found = [load(path) for path in crds.glob("provider-*/*_*.yaml")]
+    return {
+        (crd["spec"]["group"], crd["spec"]["names"]["kind"]): crd["metadata"]["name"]
+        for crd in found
+        if "managed" in crd["spec"]["names"].get("categories", ())
+    }
+
+
+def test_the_managed_kinds_that_are_composed_are_activated_and_no_others(crds: Path) -> None:
+    known = managed(crds)
+    played = [target for folder in fleets.FOLDERS for target in fleets.played(folder).final.objects]
+    composed = {(target.api_version.partition("/")[0], target.kind) for target in played}
+    assert {known[one] for one in composed & known.keys()} == set(ACTIVATED)
+
+
+def test_the_managed_kinds_that_are_played_are_the_ones_that_are_activated(crds: Path) -> None:
+    """What no example composes the simulator could not play either."""
+    known = managed(crds)
+    kinds = {(api_version.partition("/")[0], kind) for api_version, kind in rules.RULES}
+    assert {known[one] for one in kinds & known.keys()} == set(ACTIVATED)
 
 
 @EVERY_ACTIVATION

@@ -24,9 +24,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(path.is_relative_to(HERE) for path in asked) else True
 
 
+# An upgrade is among what the fleet lives through; after the removal nothing is installed any more.
+LAST = ("test_fleet_for_real.py", "test_package_removal.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the removal come last: after it nothing is installed any more."""
-    items.sort(key=lambda item: item.path.name == "test_package_removal.py")
+    """Let what changes the installation come after what looks at it."""
+    items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
 
 
 @pytest.fixture(scope="session")

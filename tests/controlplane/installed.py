@@ -14,7 +14,7 @@ from kubernetes import client as kubernetes
 from kubernetes import config
 
 import xpkg
-from controlplane import packages
+from controlplane import living, packages
 from controlplane.api_server import CONTROLLERS, ApiServer
 from controlplane.binaries import Binaries, cache
 from controlplane.client import Client, Document, condition, documents
@@ -94,7 +94,7 @@ class Installed(ControlPlane):
             self.binaries,
             self.server,
             self.client,
-            ["--package-runtime=Provider=Deployment;Function=External"],
+            [*living.BREAKER, "--package-runtime=Provider=Deployment;Function=External"],
             kubeconfig=self.account("crossplane"),
             activations=(),
         )

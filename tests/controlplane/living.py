@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import fleets
-from controlplane.client import Client, Document, RefusedError, condition
+from controlplane.client import Client, Document, RefusedError, condition, documents
 from controlplane.control_plane import ControlPlane
 from controlplane.processes import wait_for
 from controlplane.provider import ANSWERED, Providers
@@ -21,11 +20,12 @@ from modelplane.sim.world import Ref, ref
 # again for each of its watches, and the composite is then looked at every half minute
 # (github.com/crossplane/crossplane/issues/7108, 7703 and 6910).
 BREAKER = ("--circuit-breaker-burst=10000", "--circuit-breaker-refill-rate=100")
-CORE_OPTIONS = (*BREAKER, "--poll-interval=30s")
 # On a machine with other work; an idle one takes a fifth.
 PATIENCE_SECONDS = 1200
-# Longer than a poll: core has looked at everything once more.
-QUIET_SECONDS = 35
+# Longer than a TTL of the function's, which core spreads by a tenth: it has looked once more at all that
+# waits, and at everything.
+WAITING_SECONDS = 18
+RESTING_SECONDS = 70
 # What stands on the control plane beside composites: what providers answer for, and what core does.
 LEAVES = (*ANSWERED, (c.PROTECTION_API, "Usage"), (c.PROTECTION_API, "ClusterUsage"))
 
@@ -33,15 +33,17 @@ LEAVES = (*ANSWERED, (c.PROTECTION_API, "Usage"), (c.PROTECTION_API, "ClusterUsa
 class Fleet:
     """Every example side by side on one control plane, answered by the providers' stand-in."""
 
-    def __init__(self, plane: ControlPlane, crds: Path, folders: Sequence[str] = fleets.FOLDERS) -> None:
+    def __init__(self, plane: ControlPlane, folders: Sequence[str] = fleets.FOLDERS) -> None:
+        """Prepare it; nothing is applied yet. The control plane serves every kind that is composed."""
         self.plane = plane
         self.client: Client = plane.client
         self.documents = distinct(folders)
-        plane.install_providers(crds)
         for name in ("ml-team", c.SYSTEM_NAMESPACE):
             self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self.providers = Providers(plane.client)
-        self.played = Played(self.documents)
+        self.played = Played(folders)
+        self._others: frozenset[Ref] = frozenset()
+        self._others = frozenset(self.all())
 
     def apply(self) -> None:
         """Apply all documents, in no order that anybody would choose."""
@@ -59,12 +61,12 @@ class Fleet:
         return refused
 
     def all(self) -> dict[Ref, Document]:
-        """Every composite, what they compose and what providers answer for."""
+        """Every composite, what they compose and what providers answer for, none that was there before."""
         others = sorted(self.played.kinds - {*KINDS, *LEAVES})
         found = standing(self.client)
         # Services are others' too.
         found += [one for kind in others for one in self.client.list(*kind) if _key(one)]
-        return {ref(one): one for one in found}
+        return {ref(one): one for one in found if ref(one) not in self._others}
 
     def composites(self) -> dict[Ref, Document]:
         """The composites alone."""
@@ -95,20 +97,20 @@ class Fleet:
         """The resourceVersion of everything."""
         return versions(self.all().values())
 
-    def written(self) -> dict[Ref, str]:
-        """What is written, made or gone in a while in which core looks at everything; at best nothing."""
+    def written(self, seconds: float) -> dict[Ref, str]:
+        """What is written, made or gone in that time; at best nothing."""
         before = self.versions()
-        time.sleep(QUIET_SECONDS)
+        time.sleep(seconds)
         after = self.versions()
         changed = before.items() ^ after.items()
         return dict(sorted(changed))
 
-    def comes_to_rest(self) -> None:
-        """Return once nobody writes."""
+    def comes_to_rest(self, seconds: float = WAITING_SECONDS) -> None:
+        """Return once nobody has written for that time."""
         last: list[dict[Ref, str]] = [{}]
 
         def quiet() -> bool:
-            last[0] = self.written()
+            last[0] = self.written(seconds)
             return not last[0]
 
         self.until("nobody writes any more", quiet, lambda: sorted(map(str, last[0]))[:10])
@@ -130,8 +132,20 @@ def versions(found: Iterable[Document]) -> dict[Ref, str]:
 
 
 def distinct(folders: Sequence[str]) -> list[Document]:
-    """The documents of example folders, each once; several folders name the same classes."""
-    return list({ref(one): one for one in fleets.documents(*folders)}.values())
+    """The documents of example folders as users write them, each once; several name the same classes."""
+    return list({ref(one): one for folder in folders for one in example(folder)}.values())
+
+
+def example(folder: str) -> Iterator[Document]:
+    """The documents of an example as they stand in its files, its classes included."""
+    for path in sorted((fleets.EXAMPLES / folder).glob("*.yaml")):
+        for found in documents(path):
+            if found["kind"] != "Kustomization":
+                yield found
+                continue
+            for other in found["resources"]:
+                if (target := fleets.EXAMPLES / folder / other).is_dir():
+                    yield from example(target.name)
 
 
 def composed(found: Iterable[Document]) -> set[str]:
@@ -149,10 +163,10 @@ def _key(one: Document) -> str:
 
 
 class Played:
-    """The simulator's rest for the same documents: what is composed, and of which kinds."""
+    """The simulator's rest for the same examples: what is composed, and of which kinds."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
-        world = fleets.play(documents).world
+    def __init__(self, folders: Sequence[str]) -> None:
+        world = fleets.play(list({ref(one): one for one in fleets.documents(*folders)}.values())).world
         pairs = [
             (owner, key, child)
             for owner, children in world.children.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,21 @@ def push_ours(registry: Registry, tree: Path, home: Path, tag: str) -> None:
     xpkg.write(tree, home / tag, xpkg.Release(tag, registry.host))
     for repository in xpkg.REPOSITORIES:
         registry.serve(home / tag / repository, repository, tag)
+
+
+def next_release(home: Path, version: str) -> Path:
+    """A tree as the next release may be: a kind has a field more, which nobody has to set."""
+    tree = home / "next"
+    for folder in ("apis", "compositions", "package"):
+        shutil.copytree(ROOT / folder, tree / folder)
+    project = (ROOT / "pyproject.toml").read_text()
+    (tree / "pyproject.toml").write_text(project.replace('version = "0.1.0"', f'version = "{version}"'))
+    path = tree / "apis/modeldeployments.yaml"
+    (xrd,) = documents(path)
+    schema = xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["inTheNext"] = {"type": "string", "description": "New."}
+    path.write_text(yaml.safe_dump(xrd, sort_keys=False))
+    return tree
 
 
 def push_providers(registry: Registry, crds: Path) -> None:

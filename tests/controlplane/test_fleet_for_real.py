@@ -1,6 +1,7 @@
-"""Every example on the real core: from nothing to Ready, through mishaps, to gone, once per cascade.
+"""Every example on the real core: from nothing to Ready, through mishaps and an upgrade of ours, to gone.
 
-The tests build on each other and run in the order they stand in: one fleet lives through all of them.
+The tests build on each other and run in the order they stand in: one fleet lives through all of them, on a
+control plane that package/install made, so that core has the rights that it has there and no more.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane import living
-from controlplane.binaries import find_or_build
-from controlplane.client import Document, condition
-from controlplane.control_plane import ControlPlane
+from controlplane import living, packages
+from controlplane.client import Client, Document, condition
+from controlplane.installed import PKG, Installed
+from controlplane.processes import wait_for
 from modelplane import contracts as c
 from modelplane.core import paths
 from modelplane.sim import remote
@@ -25,17 +26,17 @@ from modelplane.sim.world import Failure, Ref, ref
 RACK = Ref(c.API, "InferenceCluster", "", "rack")
 QWEN = Ref(c.API, "ModelDeployment", "ml-team", "qwen-rack")
 CLASS = Ref(c.API, "InferenceClass", "", "byo-l4")
+NEXT = "v0.1.1"
 
 
 @pytest.fixture(scope="module")
-def fleet(crds: Path, request: pytest.FixtureRequest) -> Iterator[living.Fleet]:
-    """A control plane of its own: what others leave behind would have a part in this fleet."""
-    with ControlPlane(find_or_build(), living.CORE_OPTIONS) as plane:
-        found = living.Fleet(plane, crds)
-        found.providers.start()
-        yield found
-        plane.failed = request.session.testsfailed > 0
-        found.providers.stop()
+def fleet(installed: Installed) -> Iterator[living.Fleet]:
+    """Every example; nothing is applied yet."""
+    installed.serve_gateway_kinds()
+    found = living.Fleet(installed)
+    found.providers.start()
+    yield found
+    found.providers.stop()
 
 
 def says(fleet: living.Fleet, target: Ref) -> str:
@@ -66,7 +67,7 @@ def test_every_example_becomes_ready_though_the_function_dies_halfway(fleet: liv
 
 
 def test_then_nobody_writes_any_more(fleet: living.Fleet) -> None:
-    fleet.comes_to_rest()
+    fleet.comes_to_rest(living.RESTING_SECONDS)
     assert fleet.unready() == []
 
 
@@ -116,7 +117,7 @@ def test_a_class_that_is_deleted_takes_nothing_with_it(fleet: living.Fleet) -> N
         lambda: CLASS.name in says(fleet, RACK),
         lambda: says(fleet, RACK),
     )
-    fleet.comes_to_rest()
+    fleet.comes_to_rest(living.RESTING_SECONDS)
     assert before - fleet.all().keys() == {CLASS}
     fleet.client.apply(by_name(fleet, CLASS))
     fleet.becomes_ready()
@@ -158,6 +159,49 @@ def test_an_edit_that_fits_nowhere_stops_nothing(fleet: living.Fleet, selector: 
     assert before - fleet.all().keys() == set(), reason
     fleet.client.apply(by_name(fleet, QWEN))
     fleet.becomes_ready()
+
+
+def test_an_upgrade_with_every_example_running_recreates_and_rewrites_nothing(
+    fleet: living.Fleet, installed: Installed, tmp_path: Path
+) -> None:
+    before = fleet.all()
+    installed.upgrade(packages.next_release(tmp_path, NEXT[1:]), NEXT)
+    wait_for("the new definition is served", lambda: has_new_field(fleet.client), seconds=60)
+    # An edit that changes nothing for us makes core compose each anew.
+    for one in fleet.composites().values():
+        fleet.client.patch(one, {"metadata": {"annotations": {"example.org/upgraded": NEXT}}})
+    fleet.comes_to_rest(living.RESTING_SECONDS)
+    after = fleet.all()
+    assert identities(after) == identities(before)
+    assert [target for target, one in after.items() if asked(one) != asked(before[target])] == []
+    assert fleet.unready() == []
+
+
+def test_only_the_new_revisions_are_active_afterwards(fleet: living.Fleet) -> None:
+    for kind in ("ConfigurationRevision", "FunctionRevision"):
+        active = [one for one in fleet.client.list(PKG, kind) if one["spec"]["desiredState"] == "Active"]
+        (image,) = {one["spec"]["image"] for one in active}
+        assert image.endswith(f":{NEXT}")
+
+
+def has_new_field(client: Client) -> bool:
+    """Whether the definition is the next release's."""
+    name = "modeldeployments.modelplane.ai"
+    crd = client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+    assert crd is not None
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return "inTheNext" in schema["properties"]["spec"]["properties"]
+
+
+def identities(found: dict[Ref, Document]) -> dict[Ref, str]:
+    """The uid of each, which one made anew has not."""
+    return {target: one["metadata"]["uid"] for target, one in found.items()}
+
+
+def asked(one: Document) -> Document:
+    """All of an object but its status and what the API server keeps of it."""
+    kept = {k: v for k, v in one.items() if k not in ("metadata", "status")}
+    return kept | {k: one["metadata"].get(k) for k in ("labels", "finalizers", "ownerReferences")}
 
 
 def test_a_fleet_that_is_deleted_at_once_goes_without_a_trace(fleet: living.Fleet) -> None:

@@ -11,8 +11,8 @@ from controlplane import placed
 from controlplane.client import Client, Document, condition, documents
 from controlplane.function import ROOT, Function
 from controlplane.installed import Installed
+from controlplane.living import example
 from controlplane.processes import wait_for
-from controlplane.test_package_upgrade import example
 from modelplane import contracts as c
 from modelplane.core import paths
 

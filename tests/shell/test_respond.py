@@ -165,7 +165,7 @@ def test_what_a_plan_says_reaches_crossplane() -> None:
         )
 
     req = request(widget(spec={"size": 3}), observed={"a": ready(thing("a"))})
-    rsp = run(compose, req, conditions=("Built", "Sent", "Seen"), ttl=30)
+    rsp = run(compose, req, conditions=("Built", "Sent", "Seen"), ttl=10)
     assert manifests(rsp) == {"a": thing("a"), "b": thing("b")}
     states = {key: r.ready for key, r in rsp.desired.resources.items()}
     assert states == {"a": fnv1.READY_TRUE, "b": fnv1.READY_FALSE}
@@ -180,7 +180,7 @@ def test_what_a_plan_says_reaches_crossplane() -> None:
     severities = [(r.severity, r.message) for r in rsp.results]
     assert severities == [(fnv1.SEVERITY_NORMAL, "built"), (fnv1.SEVERITY_WARNING, "careful")]
     assert wire.to_dict(rsp.context) == {c.HELD_BACK_CONTEXT: {"d": "no address"}}
-    assert (rsp.meta.tag, rsp.meta.ttl.ToSeconds()) == ("t1", 30)
+    assert (rsp.meta.tag, rsp.meta.ttl.ToSeconds()) == ("t1", 10)
 
 
 def test_nothing_is_marked_ready_on_the_first_pass_and_readiness_is_else_left_to_crossplane() -> None:
@@ -196,9 +196,32 @@ def test_a_plan_that_serves_while_a_replacement_comes_up_is_ready() -> None:
     assert rsp.desired.composite.ready == fnv1.READY_TRUE
 
 
-@pytest.mark.parametrize(("ttl", "reason"), [(0, "data kinds are not polled"), (60, "placement is")])
-def test_each_kind_has_its_own_ttl(ttl: int, reason: str) -> None:
-    assert run(two, ttl=ttl).meta.ttl.ToSeconds() == ttl, reason
+REFUSED = {"annotations": {"usage.crossplane.io/deletion-attempt-with-policy": "Background"}}
+
+
+@pytest.mark.parametrize(
+    ("ttl", "built", "metadata", "asked", "reason"),
+    [
+        (60, True, {}, 60, "it rests"),
+        (60, False, {}, 15, "it waits for what core does not watch"),
+        (60, None, {}, 15, "and does not know yet"),
+        (10, False, {}, 10, "never later than at rest"),
+        (0, False, {}, 0, "a kind that requires nothing hears of all it waits for"),
+        (60, True, REFUSED, 15, "its Usage has to go once nobody needs it any more"),
+        (0, True, REFUSED, 0, "what needs it is composed, and watched"),
+        (60, True, {"annotations": None}, 60, "odd metadata says nothing"),
+    ],
+)
+def test_what_waits_is_asked_about_sooner(
+    ttl: int, built: bool | None, metadata: Manifest, asked: int, reason: str
+) -> None:
+    xr = widget()
+    xr["metadata"] |= metadata
+
+    def compose(_: Inputs) -> Plan:
+        return Plan(conditions=[Condition("Built", built, "Because")])
+
+    assert run(compose, request(xr), ttl=ttl).meta.ttl.ToSeconds() == asked, reason
 
 
 def test_a_hold_keeps_what_runs_and_is_not_fatal() -> None:

@@ -71,7 +71,8 @@ class Kind:
         compose: makes the Plan; may raise `Hold`.
         conditions: every condition type it sets, on every Plan.
         requires: the requirements, from the composite alone, so they are the same on every call.
-        ttl: seconds after which Crossplane asks again (cores that do not watch what is required); 0: never.
+        ttl: seconds after which Crossplane asks again (cores that do not watch what is required) about one
+            that rests, see `settle.patience`; 0: never.
         health: the condition type that says whether it works; empty: the last one.
     """
 

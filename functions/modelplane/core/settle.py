@@ -14,6 +14,12 @@ from modelplane.core.inputs import Inputs, Kind
 from modelplane.core.paths import Manifest
 from modelplane.core.plan import Condition, Desired, Event, Hold, Plan, PlanError, Waiting
 
+# Seconds after which one that waits looks again at what core does not watch for it. News of a cluster reach
+# a model's address through six composites that wait for each other; a minute for each was most of the time
+# from apply to Ready.
+WAITING_SECONDS = 15
+# What core's webhook writes on an object whose deletion a Usage has refused (checked on core 2.3.4).
+DELETION_REFUSED = "usage.crossplane.io/deletion-attempt-with-policy"
 _STATUS = {"True": True, "False": False}
 
 
@@ -36,6 +42,7 @@ class Answer:
         conditions: all of the kind's condition types.
         events: for people.
         ready: whether the composite counts as ready; None leaves it to its resources.
+        ttl: seconds after which Crossplane asks again; 0: never.
     """
 
     resources: Mapping[str, Composed] = field(default_factory=dict)
@@ -44,6 +51,7 @@ class Answer:
     conditions: Sequence[Condition] = ()
     events: Sequence[Event] = ()
     ready: bool | None = None
+    ttl: int = 0
 
 
 def compose(kind: Kind, inputs: Inputs) -> Answer:
@@ -102,14 +110,27 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
     # What leaves takes nothing from what is wanted, so it always counts as ready.
     last = leaving.leaving(inputs.observed, emitted, plan.unused)
     emitted |= {k: Composed(manifest, ready=True) for k, manifest in last.items()}
+    conditions = refused.tell(_complete(kind, plan), kind.working, inputs.observed, emitted)
     return Answer(
         resources=dict(sorted(emitted.items())),
         held_back=dict(sorted(held_back.items())),
         status=plan.status,
-        conditions=refused.tell(_complete(kind, plan), kind.working, inputs.observed, emitted),
+        conditions=conditions,
         events=plan.events,
         ready=plan.ready if plan.ready is not None else (False if held_back else None),
+        ttl=patience(kind, inputs.composite, conditions),
     )
+
+
+def patience(kind: Kind, composite: Mapping[str, Any], conditions: Sequence[Condition]) -> int:
+    """Return the seconds after which to ask again: soon for one that waits, or that somebody wants gone.
+
+    A Usage that refused a deletion lets go once nobody needs the object any more, and who needs it is
+    required, not composed.
+    """
+    wanted_gone = DELETION_REFUSED in paths.mapping(composite, "metadata", "annotations")
+    rests = all(one.status for one in conditions) and not wanted_gone
+    return kind.ttl if rests else min(kind.ttl, WAITING_SECONDS)
 
 
 def _closed(resource: Desired | Waiting, ready_now: Mapping[str, bool]) -> str:

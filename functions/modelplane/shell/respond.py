@@ -111,7 +111,7 @@ class Responder:
             | {r.name: [self._decoder.decode(i.resource) for i in fetched[r.name].items] for r in asked},
         )
         answer = settle.compose(kind, inputs)
-        rsp.meta.ttl.FromTimedelta(datetime.timedelta(seconds=kind.ttl))
+        rsp.meta.ttl.FromTimedelta(datetime.timedelta(seconds=answer.ttl))
         _write(rsp, answer, call.status_to)
 
 

@@ -15,7 +15,6 @@ _TAGLESS = {
     "Route",
     "RouteTableAssociation",
     "VPCIPv4CidrBlockAssociation",
-    "RolePolicy",
     "Alias",
     "MountTarget",
     "FileSystemPolicy",
