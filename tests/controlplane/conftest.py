@@ -29,8 +29,12 @@ LAST = ("test_fleet_for_real.py", "test_package_removal.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what changes the installation come after what looks at it."""
+    """Let what changes the installation come after what looks at it; each control plane has a worker."""
     items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            group = "installed" if "installed" in getattr(item, "fixturenames", ()) else "others"
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

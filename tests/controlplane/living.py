@@ -22,10 +22,12 @@ from modelplane.sim.world import Ref, ref
 BREAKER = ("--circuit-breaker-burst=10000", "--circuit-breaker-refill-rate=100")
 # On a machine with other work; an idle one takes a fifth.
 PATIENCE_SECONDS = 1200
-# Longer than a TTL of the function's, which core spreads by a tenth: it has looked once more at all that
-# waits, and at everything.
-WAITING_SECONDS = 18
+# Longer than a TTL of the function's, which core spreads by a tenth: it has looked at everything once more.
 RESTING_SECONDS = 70
+# Core takes up an edit at once; the providers' stand-in looks at everything twice a second.
+MOMENT_SECONDS = 6
+LOOK = "example.org/looked-at"
+ROUNDS = 20
 # What stands on the control plane beside composites: what providers answer for, and what core does.
 LEAVES = (*ANSWERED, (c.PROTECTION_API, "Usage"), (c.PROTECTION_API, "ClusterUsage"))
 
@@ -97,23 +99,38 @@ class Fleet:
         """The resourceVersion of everything."""
         return versions(self.all().values())
 
-    def written(self, seconds: float) -> dict[Ref, str]:
-        """What is written, made or gone in that time; at best nothing."""
-        before = self.versions()
-        time.sleep(seconds)
-        after = self.versions()
-        changed = before.items() ^ after.items()
-        return dict(sorted(changed))
-
-    def comes_to_rest(self, seconds: float = WAITING_SECONDS) -> None:
-        """Return once nobody has written for that time."""
-        last: list[dict[Ref, str]] = [{}]
+    def comes_to_rest(self, seconds: float = RESTING_SECONDS) -> None:
+        """Return once nobody has written anything for that time."""
+        last, since = self.versions(), time.monotonic()
+        written: list[str] = []
 
         def quiet() -> bool:
-            last[0] = self.written(seconds)
-            return not last[0]
+            nonlocal last, since
+            found = self.versions()
+            if found != last:
+                written[:] = sorted({str(target) for target, _ in found.items() ^ last.items()})
+                last, since = found, time.monotonic()
+            return time.monotonic() - since > seconds
 
-        self.until("nobody writes any more", quiet, lambda: sorted(map(str, last[0]))[:10])
+        self.until("nobody writes any more", quiet, lambda: written[:10])
+
+    def settles(self) -> None:
+        """Return once core has looked at every composite and that changes nothing any more.
+
+        An edit makes it look at once. It is done anew until nothing changes, since news wanders from one
+        composite to the next, and of what a composite only requires core does not tell it.
+        """
+        before: dict[Ref, Document] = {}
+        for _ in range(ROUNDS):
+            for one in self.composites().values():
+                if "deletionTimestamp" not in one["metadata"]:
+                    self.client.patch(one, {"metadata": {"annotations": {LOOK: str(time.monotonic())}}})
+            self.comes_to_rest(MOMENT_SECONDS)
+            found = {target: content(one) for target, one in self.all().items()}
+            if found == before:
+                return
+            before = found
+        raise TimeoutError(f"something changes at each of {ROUNDS} looks")
 
     def left(self) -> list[str]:
         """What is still there, and why where the providers know."""
@@ -124,6 +141,14 @@ class Fleet:
 def standing(client: Client) -> list[Document]:
     """Every composite, what providers answer for and what holds deletions up."""
     return [one for kind in (*KINDS, *LEAVES) for one in client.list(*kind)]
+
+
+def content(one: Document) -> Document:
+    """All of an object but what the API server keeps of it, and our own mark."""
+    kept = {k: v for k, v in one.items() if k != "metadata"}
+    said = {k: v for k, v in paths.mapping(one, "metadata", "annotations").items() if k != LOOK}
+    bare = {k: one["metadata"].get(k) for k in ("uid", "labels", "finalizers", "ownerReferences")}
+    return {**kept, "metadata": {**bare, "annotations": said}}
 
 
 def versions(found: Iterable[Document]) -> dict[Ref, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,8 @@ from pathlib import Path
 STOP_SECONDS = 10
 TAIL_LINES = 25
 LOOPBACK = "127.0.0.1"
+# Below those for connections out (32768 by Linux's default), above those with a name.
+PORTS = range(20000, 30000)
 
 
 class StartError(Exception):
@@ -92,15 +95,23 @@ def _ends_with_us() -> list[str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """That many ports that nothing listens on; all held at once, so that they differ."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for one in held:
-            one.bind((LOOPBACK, 0))
-        return [one.getsockname()[1] for one in held]
-    finally:
-        for one in held:
-            one.close()
+    """That many ports that nothing listens on, each another.
+
+    Not those that the system gives away: until we listen on one, any connection out could take it.
+    """
+    found: list[int] = []
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as one:
+            # As servers do; else a port is taken for a minute after its last connection.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                one.bind((LOOPBACK, port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise StartError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}")
 
 
 def listens(port: int, host: str = LOOPBACK) -> bool:
