@@ -28,6 +28,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 LAST = ("test_fleet_for_real.py", "test_package_removal.py")
 
 
+# Before xdist's own, which reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let what changes the installation come after what looks at it; each control plane has a worker."""
     items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)

@@ -62,6 +62,14 @@ class Fleet:
                 refused[ref(document)] = str(error)
         return refused
 
+    def goes(self, cascade: str) -> None:
+        """Delete it and wait until nothing is left, at AWS and on the clusters neither."""
+        refused = self.delete(cascade)
+        # What runs keeps its cluster and its weights; core deletes those itself as soon as it may.
+        assert {"InferenceCluster", "ModelCache"} >= {target.kind for target in refused}, refused
+        self.until("everything is gone", lambda: not self.left(), self.left)
+        assert self.providers.leaks == []
+
     def all(self) -> dict[Ref, Document]:
         """Every composite, what they compose and what providers answer for, none that was there before."""
         others = sorted(self.played.kinds - {*KINDS, *LEAVES})
@@ -144,11 +152,14 @@ def standing(client: Client) -> list[Document]:
 
 
 def content(one: Document) -> Document:
-    """All of an object but what the API server keeps of it, and our own mark."""
+    """All of an object but what the API server keeps of it, when something became true, and our own mark."""
     kept = {k: v for k, v in one.items() if k != "metadata"}
+    if conditions := list(paths.mappings(one, "status", "conditions")):
+        bare = [{k: v for k, v in said.items() if k != "lastTransitionTime"} for said in conditions]
+        kept["status"] = {**kept["status"], "conditions": bare}
     said = {k: v for k, v in paths.mapping(one, "metadata", "annotations").items() if k != LOOK}
-    bare = {k: one["metadata"].get(k) for k in ("uid", "labels", "finalizers", "ownerReferences")}
-    return {**kept, "metadata": {**bare, "annotations": said}}
+    named = {k: one["metadata"].get(k) for k in ("uid", "labels", "finalizers", "ownerReferences")}
+    return {**kept, "metadata": {**named, "annotations": said}}
 
 
 def versions(found: Iterable[Document]) -> dict[Ref, str]:

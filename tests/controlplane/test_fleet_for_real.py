@@ -188,19 +188,4 @@ def has_new_field(client: Client) -> bool:
 
 
 def test_a_fleet_that_is_deleted_at_once_goes_without_a_trace(fleet: living.Fleet) -> None:
-    goes(fleet, "Background")
-
-
-def test_so_does_one_that_is_deleted_from_the_leaves_up(fleet: living.Fleet) -> None:
-    fleet.apply()
-    fleet.becomes_ready()
-    goes(fleet, "Foreground")
-
-
-def goes(fleet: living.Fleet, cascade: str) -> None:
-    """Delete it and wait until nothing is left, at AWS and on the clusters neither."""
-    refused = fleet.delete(cascade)
-    # What runs keeps its cluster and its weights; core deletes those itself as soon as it may.
-    assert {"InferenceCluster", "ModelCache"} >= {target.kind for target in refused}, refused
-    fleet.until("everything is gone", lambda: not fleet.left(), fleet.left)
-    assert fleet.providers.leaks == []
+    fleet.goes("Background")
