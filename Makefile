@@ -77,7 +77,7 @@ controlplane: $(VENV)/.controlplane ## Run a real API server and Crossplane core
 	@PYTHONPATH=tests exec $(BIN)/python -m controlplane.up
 
 test-controlplane: $(VENV)/.controlplane ## Test against them; Go builds what is not installed, once
-	$(BIN)/pytest tests/controlplane
+	$(BIN)/pytest -n 2 tests/controlplane
 
 load: $(VENV)/.controlplane ## Measure 200 ModelDeployments over 100 clusters on them; CLUSTERS=, DEPLOYMENTS= and CORE= change that
 	@PYTHONPATH=tests $(BIN)/python -u -m controlplane.load

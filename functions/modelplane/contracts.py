@@ -209,7 +209,6 @@ ENV_STAGING_REGISTRY_AUTH: Final = "STAGING_REGISTRY_AUTH"
 # --- Values of spec fields ---------------------------------------------------------------------
 STANDARD: Final = "Standard"
 DYNAMO: Final = "Dynamo"
-UNIFIED: Final = "Unified"
 PREFILL_DECODE: Final = "PrefillDecode"
 PREFILL: Final = "Prefill"
 DECODE: Final = "Decode"

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from controlplane.client import Client
@@ -24,19 +26,42 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if any(path.is_relative_to(HERE) for path in asked) else True
 
 
-# An upgrade is among what the fleet lives through; after the removal nothing is installed any more.
+# Tests of the control plane that package/install made. The order of the last two counts: an upgrade is among
+# what the fleet lives through, and after the removal nothing is installed any more.
 LAST = ("test_fleet_for_real.py", "test_package_removal.py")
+INSTALLED = (
+    "test_package_install.py",
+    "test_package_refused.py",
+    "test_rbac_front_door.py",
+    "test_rbac_teams.py",
+    "test_reuse.py",
+    *LAST,
+)
 
 
-# Before xdist's own, which reads the groups.
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what changes the installation come after what looks at it; each control plane has a worker."""
+    """Let what changes the installation come after what looks at it."""
     items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
     for item in items:
-        if item.path.is_relative_to(HERE):
-            group = "installed" if "installed" in getattr(item, "fixturenames", ()) else "others"
-            item.add_marker(pytest.mark.xdist_group(group))
+        if "installed" in getattr(item, "fixturenames", ()) and item.path.name not in INSTALLED:
+            # Another worker would start a second one, which waits for the first one's end.
+            raise pytest.UsageError(f"{item.path.name} uses `installed`: list it in {__file__}, INSTALLED")
+
+
+class ByControlPlane(LoadScopeScheduling):
+    """One worker for the installed control plane, another for the rest.
+
+    Not by xdist's groups: with pytest 9.2 they do nothing (github.com/pytest-dev/pytest-xdist/issues/1386).
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0].rpartition("/")[2]
+        return "installed" if file in INSTALLED else "others"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByControlPlane:
+    """Where pytest was asked for this folder; else this file is not read before workers are."""
+    return ByControlPlane(config, log)
 
 
 @pytest.fixture(scope="session")

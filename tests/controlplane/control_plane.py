@@ -67,15 +67,18 @@ class ControlPlane:
         self._stop()
 
     def _start(self) -> None:
+        self._start_core()
+        self._function = Function(self.server, self.client, self.registry)
+        self._function.start()
+        self.install_apis()
+
+    def _start_core(self) -> None:
         self.registry.start()
         self.server.start()
         self._client = Client(self.server.kubeconfig)
         self._core = Core(self.binaries, self.server, self.client, self._core_options)
         self._core.init()
         self._core.start()
-        self._function = Function(self.server, self.client, self.registry)
-        self._function.start()
-        self.install_apis()
 
     def _stop(self) -> None:
         if self._function is not None:

@@ -189,3 +189,5 @@ def has_new_field(client: Client) -> bool:
 
 def test_a_fleet_that_is_deleted_at_once_goes_without_a_trace(fleet: living.Fleet) -> None:
     fleet.goes("Background")
+    assert fleet.all() == {}
+    assert fleet.providers.leaks == []

@@ -28,3 +28,5 @@ def test_a_fleet_that_is_deleted_from_the_leaves_up_goes_without_a_trace(fleet: 
     fleet.apply()
     fleet.becomes_ready()
     fleet.goes("Foreground")
+    assert fleet.all() == {}
+    assert fleet.providers.leaks == []

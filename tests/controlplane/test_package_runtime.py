@@ -20,7 +20,7 @@ from controlplane import packages
 from controlplane.binaries import find_or_build
 from controlplane.client import Client, Document, condition
 from controlplane.control_plane import ControlPlane
-from controlplane.core import CLIENT_SECRET, NAMESPACE, Core, secret, write_secret
+from controlplane.core import CLIENT_SECRET, NAMESPACE, secret, write_secret
 from controlplane.function import NAME, ROOT
 from controlplane.processes import LOOPBACK, Process, free_ports, listens, wait_for
 from modelplane.core import paths
@@ -30,26 +30,21 @@ OURS = ("DeploymentRuntimeConfig", "PodDisruptionBudget", "Function")
 
 
 class InACluster(ControlPlane):
-    """Crossplane with its default package runtime, and of ours the function only."""
+    """Crossplane with the package runtime of a cluster, and of ours the function only."""
 
     def _start(self) -> None:
-        self.registry.start()
-        release = xpkg.version(ROOT)
-        packages.push_ours(self.registry, ROOT, self.home, release)
-        self.server.start()
-        self._client = Client(self.server.kubeconfig)
-        self._core = Core(self.binaries, self.server, self.client, ["--package-runtime=Deployment"])
-        self._core.init()
-        self._core.start()
+        self._start_core()
+        packages.push_ours(self.registry, ROOT, self.home, xpkg.version(ROOT))
         for one in packages.manifests(self.registry):
             if one["kind"] in OURS and one["metadata"]["name"] == NAME:
                 self.client.apply(one)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[InACluster]:
-    with InACluster(find_or_build()) as running:
+def cluster(request: pytest.FixtureRequest) -> Iterator[InACluster]:
+    with InACluster(find_or_build(), ["--package-runtime=Deployment"]) as running:
         yield running
+        running.failed = request.session.testsfailed > 0
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +150,11 @@ def test_the_function_is_healthy_once_its_pods_are_available(
     cluster: InACluster, deployment: Document
 ) -> None:
     available = {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}
-    cluster.client.patch(deployment, {"status": {"conditions": [available]}}, subresource="status")
 
     def function() -> Document | None:
         return cluster.client.get("pkg.crossplane.io/v1", "Function", NAME)
 
-    wait_for("the function is healthy", lambda: condition(function(), "Healthy") == "True", seconds=60)
+    assert condition(function(), "Healthy") != "True"
+    cluster.client.patch(deployment, {"status": {"conditions": [available]}}, subresource="status")
+    wait_for("it is healthy", lambda: condition(function(), "Healthy") == "True", seconds=60, seen=function)
+    assert condition(function(), "Installed") == "True"
