@@ -85,7 +85,8 @@ def staging_program(namespace: str, cache: str, artifact: str) -> str:
 
 def cache_token(namespace: str, cache: str) -> str:
     """Return the name of the Secret with a cache's token, on the cluster while it stages."""
-    return child("modelcache", namespace, cache, "auth")
+    # Five parts: a revision that a user calls "auth" has a volume of four.
+    return child("modelcache", namespace, cache, "auth", "token")
 
 
 def workload(replica_name: str, engine: str) -> str:
@@ -115,7 +116,8 @@ def reference_copy(replica_name: str, kind: str, name: str) -> str:
 
 def route(replica_name: str) -> str:
     """Return the name of a replica's HTTPRoute on its cluster."""
-    return child(replica_name, "route")
+    # Three parts, as all that is fixed here: an engine that a user calls "route" has a workload of two.
+    return child(replica_name, "path", "route")
 
 
 def host_route(replica_name: str) -> str:
@@ -133,23 +135,22 @@ def replica_host(namespace: str, replica_name: str) -> str:
 
 def inference_pool(replica_name: str) -> str:
     """Return the name of a replica's InferencePool."""
-    return child(replica_name, "pool")
+    return child(replica_name, "inference", "pool")
 
 
 def replica_policy(replica_name: str) -> str:
     """Return the name of a replica's NetworkPolicy."""
-    return child(replica_name, "ingress")
+    return child(replica_name, "ingress", "policy")
 
 
 def picker(replica_name: str) -> str:
     """Return the name of a replica's endpoint picker objects."""
-    # Three parts: an engine that a user calls "epp" has a workload of two.
     return child(replica_name, "epp", "picker")
 
 
 def credential(endpoint: str) -> str:
     """Return the name of the Secret with an endpoint's credential, and of the filter that adds it."""
-    return child(endpoint, "credential")
+    return child(endpoint, "endpoint", "credential")
 
 
 def serving_stack(cluster: str) -> str:

@@ -22,8 +22,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave this folder out unless an argument names it or something in it."""
     if not collection_path.is_relative_to(HERE):
         return None
-    asked = (Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args)
-    return None if any(path.is_relative_to(HERE) for path in asked) else True
+    return None if any(_ours(config)) else True
+
+
+def _ours(config: pytest.Config) -> Iterator[bool]:
+    """Whether each argument of pytest names this folder or something in it."""
+    for arg in config.args:
+        yield Path(config.invocation_params.dir, arg.partition("::")[0]).resolve().is_relative_to(HERE)
 
 
 # Tests of the control plane that package/install made. The order of the last two counts: an upgrade is among
@@ -40,9 +45,11 @@ INSTALLED = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what changes the installation come after what looks at it."""
-    items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
-    for item in items:
+    """Let what changes the installation come after what looks at it; other folders' items are there too."""
+    ours = [item for item in items if item.path.is_relative_to(HERE)]
+    ours.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
+    items[:] = [item for item in items if not item.path.is_relative_to(HERE)] + ours
+    for item in ours:
         if "installed" in getattr(item, "fixturenames", ()) and item.path.name not in INSTALLED:
             # Another worker would start a second one, which waits for the first one's end.
             raise pytest.UsageError(f"{item.path.name} uses `installed`: list it in {__file__}, INSTALLED")
@@ -59,9 +66,9 @@ class ByControlPlane(LoadScopeScheduling):
         return "installed" if file in INSTALLED else "others"
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByControlPlane:
-    """Where pytest was asked for this folder; else this file is not read before workers are."""
-    return ByControlPlane(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByControlPlane | None:
+    """Ours where pytest was asked for nothing but this folder, else the usual one."""
+    return ByControlPlane(config, log) if all(_ours(config)) else None
 
 
 @pytest.fixture(scope="session")

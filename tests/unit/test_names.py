@@ -22,6 +22,22 @@ OBJECT = st.lists(SEGMENT, min_size=1, max_size=5).map(".".join)
 ENGINE = st.text(min_size=1, max_size=63).filter(lambda text: "\x00" not in text)
 PARTS = st.lists(OBJECT | ENGINE, min_size=1, max_size=4)
 
+# What the names of a replica's other objects hold, which a user may also call an engine or a revision.
+FIXED = (
+    "route",
+    "path",
+    "host",
+    "pool",
+    "inference",
+    "ingress",
+    "policy",
+    "epp",
+    "picker",
+    "credential",
+    "auth",
+    "hydrate",
+)
+
 GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
     (names.digest, ("chat", "north"), "f77575df", "two parts in their order"),
     (names.fold, ("Qwen3.5_Coder",), "qwen3-5-coder", "dots, case and underscores"),
@@ -56,7 +72,12 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
         "qwen-1a2b.team-a.replicas.modelplane.internal",
         "a whole host name, not a label",
     ),
-    (names.credential, ("groq-1",), "groq-1-credential-f3fa41d8", "the Secret and the filter of an endpoint"),
+    (
+        names.credential,
+        ("groq-1",),
+        "groq-1-endpoint-credential-754def74",
+        "the Secret and the filter of an endpoint",
+    ),
     (
         names.staging_program,
         ("team-a", "weights", "r1"),
@@ -72,7 +93,7 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
     (
         names.cache_token,
         ("team-a", "weights"),
-        "modelcache-team-a-weights-auth-4fe1e4b0",
+        "modelcache-team-a-weights-auth-token-05e91c12",
         "a Secret of the cache, not of a revision",
     ),
     (
@@ -107,9 +128,9 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
         "chat-1a2b3c4d-secret-hf-token-a60c1d71",
         "each replica copies what it refers to",
     ),
-    (names.replica_policy, ("chat-1a2b3c4d",), "chat-1a2b3c4d-ingress-b308930c", "one a replica"),
-    (names.route, ("chat-1a2b3c4d",), "chat-1a2b3c4d-route-a9b2213d", "one a replica"),
-    (names.inference_pool, ("chat-1a2b3c4d",), "chat-1a2b3c4d-pool-acfa9ad9", "one a replica"),
+    (names.replica_policy, ("chat-1a2b3c4d",), "chat-1a2b3c4d-ingress-policy-681c9d30", "one a replica"),
+    (names.route, ("chat-1a2b3c4d",), "chat-1a2b3c4d-path-route-bc47ec37", "one a replica"),
+    (names.inference_pool, ("chat-1a2b3c4d",), "chat-1a2b3c4d-inference-pool-1b4b9594", "one a replica"),
     (
         names.picker,
         ("chat-1a2b3c4d",),
@@ -201,7 +222,7 @@ def test_different_parts_have_different_names(one: list[str], other: list[str]) 
     assert (names.digest(*one) == names.digest(*other)) == (one == other)
 
 
-@given(OBJECT, OBJECT, OBJECT, ENGINE, st.integers(0, 63))
+@given(OBJECT, OBJECT, OBJECT, ENGINE | st.sampled_from(FIXED), st.integers(0, 63))
 def test_every_name_of_a_model_is_legal_and_its_own(
     namespace: str, deployment: str, cluster: str, engine: str, index: int
 ) -> None:
@@ -211,14 +232,18 @@ def test_every_name_of_a_model_is_legal_and_its_own(
         names.team_namespace(namespace),
         names.cache_replica(deployment, cluster),
         names.cache_claim(namespace, deployment),
-        names.cache_claim(namespace, deployment, "r1"),
+        names.cache_claim(namespace, deployment, engine),
         names.staging_job(namespace, deployment, "r1"),
         names.staging_program(namespace, deployment, "r1"),
         names.cache_token(namespace, deployment),
         names.workload(replica, engine),
+        names.pod_clique_set(replica, engine, "0a"),
         names.claim_template(replica, engine, "Leader", "0a"),
         names.reference_copy(replica, "Secret", engine),
         names.route(replica),
+        names.host_route(replica),
+        names.replica_policy(replica),
+        names.credential(replica),
         names.inference_pool(replica),
         names.picker(replica),
         names.serving_stack(cluster),
