@@ -96,12 +96,28 @@ def measure(running: ControlPlane) -> None:
     until(client, "composed", lambda: synced(client), before)
     tell(running, before, read(running), "until everything was composed")
     spread(client)
-    quiet, seen = read(running), living.versions(living.standing(client))
+    quiet, seen = read(running), {living.ref(one): one for one in living.standing(client)}
     time.sleep(STEADY_SECONDS)
     tell(running, quiet, read(running), f"in {STEADY_SECONDS} s after that")
-    changed = seen.items() ^ living.versions(living.standing(client)).items()
-    say(f"these wrote to {len({target for target, _ in changed})} of {len(seen)} objects")
+    changed = [
+        f"{one['kind']}, {' and '.join(parts(seen.get(living.ref(one), {}), one)) or 'owners of fields'}"
+        for one in living.standing(client)
+        if one["metadata"]["resourceVersion"] != seen.get(living.ref(one), one)["metadata"]["resourceVersion"]
+    ]
+    say(f"these wrote to {len(changed)} of {len(seen)} objects")
+    for what, number in sorted(Counter(changed).items()):
+        say(f"  {number} {what}")
     spread(client)
+
+
+def parts(was: Document, now: Document) -> list[str]:
+    """The parts of an object that a write changed, two levels deep."""
+    return [
+        f"{top}.{part}"
+        for top in ("metadata", "spec", "status")
+        for part in sorted({*was.get(top, {}), *now.get(top, {})} - {"resourceVersion", "managedFields"})
+        if was.get(top, {}).get(part) != now.get(top, {}).get(part)
+    ]
 
 
 def spread(client: Client) -> None:

@@ -148,6 +148,7 @@ def test_a_cluster_that_is_gone_holds_everything() -> None:
     answer = p.compose(KIND, p.cache_replica(), observed=observed)
     assert set(answer.resources) == set(observed)
     assert p.condition(answer, c.ARTIFACT_READY)[:2] == (False, "ClusterNotFound")
+    assert answer.ttl == 15, "core does not watch clusters"
 
 
 @pytest.mark.parametrize("part", ["apiVersion", "kind", "metadata", "spec"])
@@ -174,6 +175,7 @@ def test_a_cache_hydrates_then_settles_and_only_the_volume_stays() -> None:
     running = compose(composite, *objects, observed=observed)
     assert running.status["phase"] == "Hydrating"
     assert p.condition(running, c.ARTIFACT_READY)[:2] == (False, "Hydrating")
+    assert running.ttl == 60, "a download of hours, and core watches the Job"
     observed[JOB] = job(observed[JOB], "Complete")
     unread = compose(composite, *objects, observed=observed)
     assert unread.status["phase"] == "Hydrating", "only the report says what the branch was resolved to"
@@ -302,6 +304,7 @@ def test_a_missing_token_stages_nothing_and_names_secret_and_key(
     status, found, message = p.condition(answer, c.ARTIFACT_READY)
     assert (status, found) == (False, "AuthSecretMissing"), reason
     assert "Secret lab/hub has no key tok" in message, reason
+    assert answer.ttl == 15, "core does not watch the Secret"
     assert [e.warning for e in answer.events] == [True], reason
     running = hydrating(p.cache_replica(**TOKEN), p.ready_cluster(), p.secret(tok="eA=="))
     kept = compose(p.cache_replica(**TOKEN), p.ready_cluster(), *secrets, observed=running)

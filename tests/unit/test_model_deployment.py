@@ -172,24 +172,26 @@ def test_the_list_of_reasons_is_bounded_and_counts_the_rest() -> None:
 
 
 CONDITIONS = [
-    (b.deployment(), [], "none", (False, "NoClusters"), (False, "NoReplicasScheduled"), "an empty fleet"),
+    (b.deployment(), [], "none", (False, "NoClusters"), (False, "NoReplicasScheduled"), 15, "an empty fleet"),
     (b.deployment(selector={"a": "b"}), [b.cluster()], "none", (False, "NoClusters"),
-     (False, "NoReplicasScheduled"), "no cluster carries the labels"),
+     (False, "NoReplicasScheduled"), 15, "no cluster carries the labels"),
     (b.deployment(), [b.cluster()], "none", (False, "Scheduling"),
-     (False, "ModelStarting"), "placed just now"),
+     (False, "ModelStarting"), 15, "placed just now"),
     (b.deployment(), [b.cluster()], "starting", (True, "ReplicasCreated"),
-     (False, "ModelStarting"), "starting"),
+     (False, "ModelStarting"), 60, "starting: core watches its replicas"),
     (b.deployment(), [b.cluster()], "ready", (True, "ReplicasCreated"),
-     (True, "AllReplicasReady"), "serving"),
-    (b.deployment(replicas=0), [b.cluster()], "none", (True, "Parked"), (True, "Parked"), "parked"),
+     (True, "AllReplicasReady"), 60, "serving"),
+    (b.deployment(replicas=0), [b.cluster()], "none", (True, "Parked"), (True, "Parked"), 60, "parked"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("xr", "fleet", "state", "scheduled", "ready", "reason"), CONDITIONS, ids=[row[5] for row in CONDITIONS]
+    ("xr", "fleet", "state", "scheduled", "ready", "ttl", "reason"),
+    CONDITIONS,
+    ids=[row[-1] for row in CONDITIONS],
 )
 def test_conditions_tell_the_states_apart(
-    xr: Manifest, fleet: list[Manifest], state: str, scheduled: Any, ready: Any, reason: str
+    xr: Manifest, fleet: list[Manifest], state: str, scheduled: Any, ready: Any, ttl: int, reason: str
 ) -> None:
     world = b.Fleet(*fleet)
     if state != "none":
@@ -199,6 +201,7 @@ def test_conditions_tell_the_states_apart(
     assert b.condition(answer)[:2] == scheduled, reason
     assert b.condition(answer, c.REPLICAS_READY)[:2] == ready, reason
     assert b.condition(answer, c.CACHE_RESOLVED)[:2] == (True, "NoModelCache")
+    assert answer.ttl == ttl, reason
 
 
 def test_the_first_answer_marks_nothing_ready() -> None:

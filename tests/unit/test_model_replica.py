@@ -74,6 +74,7 @@ def test_before_its_place_is_ready_no_pod_is_created_and_the_condition_says_why(
     assert condition(given, c.MODEL_READY).status is False, reason
     assert r.workloads(given) == {}, reason
     assert given.ready is False, reason
+    assert given.ttl == 15, "core does not watch what it waits for"
     assert {x.type for x in given.conditions} == set(KIND.conditions), "every condition type, always"
 
 
@@ -81,6 +82,13 @@ def test_nothing_is_created_in_a_namespace_that_is_not_there() -> None:
     given = r.answer(r.replica(), r.cluster(teams=[]))
     assert given.resources == {}
     assert all("prepare namespace" in why for why in given.held_back.values())
+
+
+def test_one_that_loads_is_not_asked_about_every_few_seconds_since_core_watches_what_it_composed() -> None:
+    given = r.answer(r.replica(), r.cluster())
+    assert condition(given, c.MODEL_READY).status is False
+    assert given.held_back, "its route, among others, comes after its pool"
+    assert given.ttl == 60
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -74,6 +74,8 @@ class Kind:
         ttl: seconds after which Crossplane asks again (cores that do not watch what is required) about one
             that rests, see `settle.patience`; 0: never.
         health: the condition type that says whether it works; empty: the last one.
+        watched: the condition types that, once all is composed, become True by what is composed alone. Core
+            watches that, so nobody needs to ask.
     """
 
     api_version: str
@@ -83,6 +85,7 @@ class Kind:
     requires: Callable[[Manifest], Sequence[Requirement]] = _nothing
     ttl: int = 0
     health: str = ""
+    watched: frozenset[str] = frozenset()
 
     @property
     def working(self) -> str:

@@ -118,19 +118,28 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
         conditions=conditions,
         events=plan.events,
         ready=plan.ready if plan.ready is not None else (False if held_back else None),
-        ttl=patience(kind, inputs.composite, conditions),
+        ttl=patience(kind, inputs.composite, conditions, told=_told(plan, held_back)),
     )
 
 
-def patience(kind: Kind, composite: Mapping[str, Any], conditions: Sequence[Condition]) -> int:
+def patience(kind: Kind, composite: Mapping[str, Any], conditions: Sequence[Condition], *, told: bool) -> int:
     """Return the seconds after which to ask again: soon for one that waits, or that somebody wants gone.
 
-    A Usage that refused a deletion lets go once nobody needs the object any more, and who needs it is
-    required, not composed.
+    A model that loads for half an hour waits too, but for what it composed: `told` says that nothing else is
+    missing, and its kind's `watched` which conditions that excuses. A Usage that refused a deletion lets go
+    once nobody needs the object any more, and who needs it is required, not composed.
     """
     wanted_gone = DELETION_REFUSED in paths.mapping(composite, "metadata", "annotations")
-    rests = all(one.status for one in conditions) and not wanted_gone
-    return kind.ttl if rests else min(kind.ttl, WAITING_SECONDS)
+    excused = kind.watched if told else frozenset()
+    rests = all(x.status or (x.status is False and x.type in excused) for x in conditions)
+    return kind.ttl if rests and not wanted_gone else min(kind.ttl, WAITING_SECONDS)
+
+
+def _told(plan: Plan, held_back: Mapping[str, str]) -> bool:
+    """Tell whether all that is missing is composed, or comes after what is."""
+    found = (r for r in plan.resources if r.key in held_back)
+    blocked = any(isinstance(r, Waiting) or r.blocked for r in found)
+    return bool(plan.resources) and not plan.keep_all and not blocked
 
 
 def _closed(resource: Desired | Waiting, ready_now: Mapping[str, bool]) -> str:

@@ -248,4 +248,5 @@ KIND = Kind(
     requires,
     # The cluster's namespaces and the Secret change without an event here on cores up to 2.3.
     ttl=60,
+    watched=frozenset({c.ARTIFACT_READY}),
 )

@@ -294,7 +294,7 @@ KIND = Kind(
     compose,
     (c.REPLICAS_SCHEDULED, c.REPLICAS_READY, c.CACHE_RESOLVED),
     requires,
-    # Cores up to 2.3 do not watch what is required: a new cluster is seen within this time.
-    ttl=60,
+    ttl=60,  # cores up to 2.3 do not watch what is required: a new cluster is seen within this time
     health=c.REPLICAS_READY,
+    watched=frozenset({c.REPLICAS_READY}),
 )

@@ -206,4 +206,5 @@ KIND = Kind(
     # The cluster's namespaces and the cache's phase are looked up, not watched, before Crossplane 2.4.
     ttl=60,
     health=c.MODEL_READY,
+    watched=frozenset({c.MODEL_ACCEPTED, c.MODEL_READY}),
 )
