@@ -68,9 +68,9 @@ def cache_replica(cache: str, cluster: str) -> str:
     return opaque(cache, cluster)
 
 
-def cache_claim(namespace: str, cache: str, revision: str = "") -> str:
-    """Return the PersistentVolumeClaim name of a cache; a revision gets a volume of its own."""
-    return child("modelcache", namespace, cache, *([revision] if revision else []))
+def cache_claim(namespace: str, cache: str) -> str:
+    """Return the PersistentVolumeClaim name of a cache."""
+    return child("modelcache", namespace, cache)
 
 
 def staging_job(namespace: str, cache: str, artifact: str) -> str:
@@ -85,8 +85,7 @@ def staging_program(namespace: str, cache: str, artifact: str) -> str:
 
 def cache_token(namespace: str, cache: str) -> str:
     """Return the name of the Secret with a cache's token, on the cluster while it stages."""
-    # Five parts: a revision that a user calls "auth" has a volume of four.
-    return child("modelcache", namespace, cache, "auth", "token")
+    return child("modelcache", namespace, cache, "auth")
 
 
 def workload(replica_name: str, engine: str) -> str:

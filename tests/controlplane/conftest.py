@@ -45,12 +45,12 @@ INSTALLED = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let what changes the installation come after what looks at it; other folders' items are there too."""
-    ours = [item for item in items if item.path.is_relative_to(HERE)]
-    ours.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
-    items[:] = [item for item in items if not item.path.is_relative_to(HERE)] + ours
-    for item in ours:
-        if "installed" in getattr(item, "fixturenames", ()) and item.path.name not in INSTALLED:
+    """Let what changes the installation come after what looks at it."""
+    items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
+    for item in items:
+        # Pytest hands over the items of all folders, and elsewhere `installed` is something else.
+        uses = item.path.is_relative_to(HERE) and "installed" in getattr(item, "fixturenames", ())
+        if uses and item.path.name not in INSTALLED:
             # Another worker would start a second one, which waits for the first one's end.
             raise pytest.UsageError(f"{item.path.name} uses `installed`: list it in {__file__}, INSTALLED")
 

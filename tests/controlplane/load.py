@@ -99,15 +99,22 @@ def measure(running: ControlPlane) -> None:
     quiet, seen = read(running), {living.ref(one): one for one in living.standing(client)}
     time.sleep(STEADY_SECONDS)
     tell(running, quiet, read(running), f"in {STEADY_SECONDS} s after that")
-    changed = [
-        f"{one['kind']}, {' and '.join(parts(seen.get(living.ref(one), {}), one)) or 'owners of fields'}"
-        for one in living.standing(client)
-        if one["metadata"]["resourceVersion"] != seen.get(living.ref(one), one)["metadata"]["resourceVersion"]
-    ]
-    say(f"these wrote to {len(changed)} of {len(seen)} objects")
-    for what, number in sorted(Counter(changed).items()):
+    found = changes(seen, {living.ref(one): one for one in living.standing(client)})
+    say(f"these wrote to {found.total()} of {len(seen)} objects")
+    for what, number in sorted(found.items()):
         say(f"  {number} {what}")
     spread(client)
+
+
+def changes(seen: dict[living.Ref, Document], now: dict[living.Ref, Document]) -> Counter[str]:
+    """How many objects of a kind were made, deleted or changed, and in which parts."""
+    found = Counter(f"{now[ref]['kind']}, made" for ref in now.keys() - seen.keys())
+    found.update(f"{seen[ref]['kind']}, deleted" for ref in seen.keys() - now.keys())
+    for ref in seen.keys() & now.keys():
+        was, one = seen[ref], now[ref]
+        if was["metadata"]["resourceVersion"] != one["metadata"]["resourceVersion"]:
+            found[f"{one['kind']}, {' and '.join(parts(was, one)) or 'owners of fields'}"] += 1
+    return found
 
 
 def parts(was: Document, now: Document) -> list[str]:

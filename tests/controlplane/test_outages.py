@@ -64,6 +64,7 @@ def test_one_of_two_functions_may_go(both: ControlPlane) -> None:
     becomes_ready(both.client, "with-two")
     both.function.servers[0].kill()
     becomes_ready(both.client, "with-the-second-alone")
+    assert [server.pid is None for server in both.function.servers] == [True, False], "by the second alone"
 
 
 def test_an_api_server_restart_changes_nothing(control_plane: ControlPlane) -> None:

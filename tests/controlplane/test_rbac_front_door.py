@@ -101,6 +101,7 @@ def granted(role: Document) -> Iterator[Document]:
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role["metadata"]["name"])
 def test_every_role_of_a_front_door_s_chart_can_be_made_and_bound(helm: Client, role: Document) -> None:
     made = [helm.create(one) for one in granted(role)]
+    assert made[0].get("rules") == role.get("rules"), "all that it grants"
     for one in reversed(made):
         helm.delete(one)
 

@@ -225,7 +225,7 @@ def test_what_waits_is_asked_about_sooner(
     assert run(compose, request(xr), ttl=ttl).meta.ttl.ToSeconds() == asked, reason
 
 
-def built_too_late(plan: Plan) -> Compose:
+def not_built(plan: Plan) -> Compose:
     return lambda _: replace(plan, conditions=[Condition("Built", status=False, reason="Because")])
 
 
@@ -235,6 +235,7 @@ def built_too_late(plan: Plan) -> Compose:
         (Plan([desired("a")]), 60, "core watches what is composed"),
         (Plan([desired("a"), desired("b", after=("a",))]), 60, "and what comes after that"),
         (Plan([Waiting("a", "an address")]), 15, "but not whose address is missing"),
+        (Plan([desired("a"), Waiting("b", "an address")]), 15, "also beside what is composed"),
         (Plan([desired("a", blocked="no namespace")]), 15, "nor who prepares the namespace"),
         (Plan(), 15, "nor what is to come before anything is composed"),
         (Plan([desired("a")], keep_all=True), 15, "nor what a plan that cannot decide waits for"),
@@ -243,13 +244,16 @@ def built_too_late(plan: Plan) -> Compose:
 def test_what_waits_for_no_more_than_it_composed_is_not_asked_about_sooner(
     plan: Plan, asked: int, reason: str
 ) -> None:
-    rsp = run(built_too_late(plan), request(widget()), ttl=60, watched=frozenset({"Built"}))
+    rsp = run(not_built(plan), request(widget()), ttl=60, watched=frozenset({"Built"}))
     assert rsp.meta.ttl.ToSeconds() == asked, reason
 
 
 def test_a_watched_condition_excuses_no_other() -> None:
     def compose(_: Inputs) -> Plan:
-        return Plan(conditions=[Condition("Sent", False, "Because"), Condition("Built", False, "Because")])
+        return Plan(
+            [desired("a")],
+            conditions=[Condition("Sent", False, "Because"), Condition("Built", False, "Because")],
+        )
 
     given: Any = {"ttl": 60, "conditions": ("Sent", "Built"), "watched": frozenset({"Built"})}
     assert run(compose, request(widget()), **given).meta.ttl.ToSeconds() == 15

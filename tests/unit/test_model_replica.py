@@ -91,6 +91,16 @@ def test_one_that_loads_is_not_asked_about_every_few_seconds_since_core_watches_
     assert given.ttl == 60
 
 
+def test_one_whose_engine_waits_for_a_pool_that_its_cluster_forgot_is_asked_about_soon() -> None:
+    _, observed = r.settled(r.replica(), r.cluster())
+    observed["model-serving-main"]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    given = r.answer(r.replica(), r.cluster(pools=["gpu2"]), observed=observed)
+    assert given.resources.keys() == observed.keys()
+    assert given.held_back == {}, "it is composed, and stays"
+    assert condition(given, c.MODEL_READY).status is False
+    assert given.ttl == 15, "core does not watch the cluster"
+
+
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize(
     "composite", [r.replica(), r.replica(r.gang(copies=2)), r.split(), r.split(gangs=True)]

@@ -22,7 +22,7 @@ OBJECT = st.lists(SEGMENT, min_size=1, max_size=5).map(".".join)
 ENGINE = st.text(min_size=1, max_size=63).filter(lambda text: "\x00" not in text)
 PARTS = st.lists(OBJECT | ENGINE, min_size=1, max_size=4)
 
-# What the names of a replica's other objects hold, which a user may also call an engine or a revision.
+# What the names of a replica's other objects hold, which a user may also call an engine.
 FIXED = (
     "route",
     "path",
@@ -34,8 +34,6 @@ FIXED = (
     "epp",
     "picker",
     "credential",
-    "auth",
-    "hydrate",
 )
 
 GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
@@ -63,8 +61,7 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
         "a long deployment, the last index",
     ),
     (names.cache_replica, ("weights", "north"), "weights-48d8b7b3", "one per cluster"),
-    (names.cache_claim, ("team-a", "weights"), "modelcache-team-a-weights-4a79fb17", "without a revision"),
-    (names.cache_claim, ("team-a", "weights", "r1"), "modelcache-team-a-weights-r1-54c99284", "with one"),
+    (names.cache_claim, ("team-a", "weights"), "modelcache-team-a-weights-4a79fb17", "a volume of the cache"),
     (names.host_route, ("qwen-1a2b",), "qwen-1a2b-host-route-cf3bc041", "beside the route by path"),
     (
         names.replica_host,
@@ -93,7 +90,7 @@ GOLDEN: list[tuple[Callable[..., str], tuple[object, ...], str, str]] = [
     (
         names.cache_token,
         ("team-a", "weights"),
-        "modelcache-team-a-weights-auth-token-05e91c12",
+        "modelcache-team-a-weights-auth-4fe1e4b0",
         "a Secret of the cache, not of a revision",
     ),
     (
@@ -181,7 +178,6 @@ def test_every_public_function_has_a_golden_vector() -> None:
             names.replica("chat-a", "b", 1),
             "deployment and cluster stay apart",
         ),
-        (names.cache_claim("a", "b"), names.cache_claim("a", "b", "r1"), "a revision has its own volume"),
         (names.cache_claim("a-b", "c"), names.cache_claim("a", "b-c"), "two teams never share a volume"),
         (names.team_namespace("a.b"), names.team_namespace("a-b"), "nor a namespace"),
         (names.picker("chat"), names.workload("chat", "epp"), "an engine may be called epp"),
@@ -232,7 +228,6 @@ def test_every_name_of_a_model_is_legal_and_its_own(
         names.team_namespace(namespace),
         names.cache_replica(deployment, cluster),
         names.cache_claim(namespace, deployment),
-        names.cache_claim(namespace, deployment, engine),
         names.staging_job(namespace, deployment, "r1"),
         names.staging_program(namespace, deployment, "r1"),
         names.cache_token(namespace, deployment),

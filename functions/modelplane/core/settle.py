@@ -118,7 +118,7 @@ def settle(kind: Kind, plan: Plan, inputs: Inputs) -> Answer:
         conditions=conditions,
         events=plan.events,
         ready=plan.ready if plan.ready is not None else (False if held_back else None),
-        ttl=patience(kind, inputs.composite, conditions, told=_told(plan, held_back)),
+        ttl=patience(kind, inputs.composite, conditions, told=_told(plan)),
     )
 
 
@@ -135,10 +135,9 @@ def patience(kind: Kind, composite: Mapping[str, Any], conditions: Sequence[Cond
     return kind.ttl if rests and not wanted_gone else min(kind.ttl, WAITING_SECONDS)
 
 
-def _told(plan: Plan, held_back: Mapping[str, str]) -> bool:
+def _told(plan: Plan) -> bool:
     """Tell whether all that is missing is composed, or comes after what is."""
-    found = (r for r in plan.resources if r.key in held_back)
-    blocked = any(isinstance(r, Waiting) or r.blocked for r in found)
+    blocked = any(isinstance(r, Waiting) or r.blocked for r in plan.resources)
     return bool(plan.resources) and not plan.keep_all and not blocked
 
 
