@@ -66,6 +66,10 @@ for package in function.pkg.crossplane.io/modelplane-function configuration.pkg.
 done
 kubectl --context "$context" wait function.pkg.crossplane.io/modelplane-function --for condition=Healthy --timeout 10m
 kubectl --context "$context" wait configuration.pkg.crossplane.io/modelplane --for condition=Healthy --timeout 10m
+# Healthy comes a moment before the last kind is served.
+kubectl --context "$context" wait xrd --all --for condition=Established --timeout 10m
+read -ra managed <<< "$(kubectl --context "$context" get mrap modelplane --output 'jsonpath={.spec.activate[*]}')"
+kubectl --context "$context" wait mrd "${managed[@]}" --for condition=Established --timeout 10m
 
 echo "kubectl --context $context get xrd shows the kinds; a cluster that is there already is declared as in" \
   "examples/single-gpu. make kind-down removes all of it."

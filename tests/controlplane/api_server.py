@@ -65,7 +65,7 @@ class ApiServer:
     def start_api(self) -> None:
         """Start the API server alone: first, or again after a stop with everything else still running."""
         # Its certificate signs itself; it exists only once the server has started.
-        self.api.start(lambda: listens(self.port) and self._ready(), seconds=120)
+        self.api.start(lambda: listens(self.port) and self._ready())
 
     def stop(self) -> None:
         """Stop in the order that lets each write its last."""

@@ -17,7 +17,9 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 Document = dict[str, Any]
 FIELD_MANAGER = "modelplane-tests"
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
+# The API server, or etcd behind it, has more to do than it can take: it asks to be asked again.
+BUSY = (429, 503, 504)
 QUIET_SECONDS = 3
 # A hundred CRDs take Python's own parser a minute.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -177,6 +179,17 @@ class Client:
                 raise
         return False
 
+    def may(self, verb: str, group: str, resource: str, namespace: str = "", name: str = "") -> bool:
+        """What the authorizer says of the client's own user."""
+        about = {"verb": verb, "group": group, "resource": resource, "namespace": namespace, "name": name}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": about},
+        }
+        return bool(self.create(review)["status"]["allowed"])
+
     def raw(self, path: str) -> Any:
         """What the API server answers to a GET of the path, as JSON."""
         return json.loads(self._dynamic.request("get", path, serialize=False).data)
@@ -195,18 +208,19 @@ class Client:
 
     @staticmethod
     def _answer(call: Callable[[], Any]) -> Document:
-        """The call's answer as a dict; an API server that is restarting is asked again for a while."""
+        """The call's answer as a dict; an API server that restarts or is busy is asked again for a while."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 answer: Document = call().to_dict()
                 return answer
             except (DynamicApiError, ApiException) as error:
-                raise RefusedError(error.status, message(error)) from error
+                if error.status not in BUSY or time.monotonic() > deadline:
+                    raise RefusedError(error.status, message(error)) from error
             except urllib3.exceptions.HTTPError:
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(0.2)
+            time.sleep(0.2)
 
 
 def message(error: Any) -> str:

@@ -102,13 +102,13 @@ class ControlPlane:
                 found = self.client.get("apiextensions.crossplane.io/v2", "CompositeResourceDefinition", name)
                 return condition(found, "Established") == "True"
 
-            wait_for(f"{name} is Established", offered, seconds=60)
+            wait_for(f"{name} is Established", offered)
         self.client.apply_files(sorted((ROOT / "compositions").glob("*.yaml")))
         self.client.apply_files([ROOT / "package/activation.yaml"])
         for path in sorted((ROOT / "compositions").glob("*.yaml")):
             for composition in documents(path):
                 name = composition["metadata"]["name"]
-                wait_for(f"{name} has a usable revision", lambda name=name: self._usable(name), seconds=60)
+                wait_for(f"{name} has a usable revision", lambda name=name: self._usable(name))
 
     def install_providers(self, crds: Path) -> None:
         """Apply the CRDs of providers and of what serving clusters run; nothing answers for them."""

@@ -121,7 +121,7 @@ class Core:
         """Start the controllers, after `init`; again after a stop."""
         for name, folder in ((SERVER_SECRET, "server"), (CLIENT_SECRET, "client")):
             write_secret(self._client, name, self._tls / folder)
-        self.process.start(lambda: listens(self._health) and listens(self._webhook), seconds=120)
+        self.process.start(lambda: listens(self._health) and listens(self._webhook))
         self._wait_for_webhooks()
 
     def stop(self) -> None:

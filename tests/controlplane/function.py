@@ -95,7 +95,7 @@ class Function:
             found = self.revision()
             return found is not None and package in ("", found["spec"]["image"])
 
-        wait_for(f"the function has an active revision {package}", active, seconds=60)
+        wait_for(f"the function has an active revision {package}", active)
         revision = self.revision()
         assert revision is not None
         self._client.apply(self._runtime_status(revision["metadata"]["name"]), subresource="status")

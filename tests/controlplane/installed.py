@@ -168,7 +168,9 @@ class Installed(ControlPlane):
         for document in packages.manifests(self.registry):
             self.client.apply(document)
         self.function.adopt()
-        wait_for("every package is healthy", self.healthy, seconds=300, seen=self.unhealthy)
+        wait_for("every package is healthy", self.healthy, seen=self.unhealthy)
+        # Core calls a package healthy before it has activated and established all that the package brings.
+        wait_for("every kind is served", lambda: not self.unserved(), seen=self.unserved)
 
     def upgrade(self, tree: Path, tag: str) -> None:
         """Publish a tree as the next release and install it; returns once its packages are healthy."""
@@ -177,7 +179,7 @@ class Installed(ControlPlane):
             if one["kind"] in ("Configuration", "Function"):
                 self.client.patch(one, {"spec": {"package": one["spec"]["package"].replace(RELEASE, tag)}})
         self.function.adopt(f"{self.registry.host}/{xpkg.FUNCTION}:{tag}")
-        wait_for("the new packages are healthy", self.healthy, seconds=300, seen=self.unhealthy)
+        wait_for("the new packages are healthy", self.healthy, seen=self.unhealthy)
 
     def remove_fleet(self) -> None:
         """Delete what users have made, kind by kind, each once the one before has left."""
@@ -203,13 +205,13 @@ class Installed(ControlPlane):
         for one in found:
             meta = one["metadata"]
             name = (one["apiVersion"], one["kind"], meta["name"], meta.get("namespace"))
-            wait_for(f"{name} is gone", lambda name=name: self.client.get(*name) is None, seconds=120)
+            wait_for(f"{name} is gone", lambda name=name: self.client.get(*name) is None)
 
     def _wait_until_gone(self, api_version: str, kind: str) -> None:
         def left() -> list[str]:
             return [one["metadata"]["name"] for one in self.client.list(api_version, kind)]
 
-        wait_for(f"no {kind} is left", lambda: not left(), seconds=120, seen=left)
+        wait_for(f"no {kind} is left", lambda: not left(), seen=left)
 
     def healthy(self) -> bool:
         """Whether all packages are installed and healthy, every dependency there."""
@@ -227,6 +229,24 @@ class Installed(ControlPlane):
             else f"{one['kind']} {one['metadata']['name']} says nothing yet"
             for one in found
             if condition(one, "Healthy") != "True" or condition(one, "Installed") != "True"
+        ]
+
+    def unserved(self) -> list[str]:
+        """Each kind of ours, and each managed kind of the activation policy, that one cannot make yet."""
+        extensions = "apiextensions.crossplane.io"
+        (policy,) = documents(ROOT / "package/activation.yaml")
+        asked = {
+            ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): policy["spec"]["activate"],
+            (f"{extensions}/v1alpha1", "ManagedResourceDefinition"): policy["spec"]["activate"],
+            (f"{extensions}/v2", "CompositeResourceDefinition"): [
+                one["metadata"]["name"] for path in (ROOT / "apis").glob("*.yaml") for one in documents(path)
+            ],
+        }
+        return [
+            f"{kind[1]} {name} is not Established"
+            for kind, names in asked.items()
+            for name in names
+            if condition(self.client.get(*kind, name), "Established") != "True"
         ]
 
     def _of(self, kind: str) -> list[Document]:

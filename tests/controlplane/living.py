@@ -132,12 +132,22 @@ class Fleet:
             for one in self.composites().values():
                 if "deletionTimestamp" not in one["metadata"]:
                     self.client.patch(one, {"metadata": {"annotations": {LOOK: str(time.monotonic())}}})
+            self.until("core has looked at every edit", lambda: not self.unseen(), self.unseen)
             self.comes_to_rest(MOMENT_SECONDS)
             found = {target: content(one) for target, one in self.all().items()}
             if found == before:
                 return
             before = found
         raise TimeoutError(f"something changes at each of {ROUNDS} looks")
+
+    def unseen(self) -> list[str]:
+        """The composites of whose latest spec core has said nothing yet; a busy core takes its time."""
+        return [
+            str(target)
+            for target, found in sorted(self.composites().items())
+            for said in paths.mappings(found, "status", "conditions")
+            if said["type"] == "Synced" and said["observedGeneration"] != found["metadata"]["generation"]
+        ]
 
     def left(self) -> list[str]:
         """What is still there, and why where the providers know."""

@@ -15,10 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 STOP_SECONDS = 10
+# Until something that is waited for counts as a failure. Seconds do on an idle machine; CI's may be shared.
+PATIENCE_SECONDS = 300
 TAIL_LINES = 25
 LOOPBACK = "127.0.0.1"
-# Below those for connections out (32768 by Linux's default), above those with a name.
-PORTS = range(20000, 30000)
+# Below those for connections out (32768 by Linux's default), above those with a name; a thousand for each
+# worker of pytest-xdist, of which no two may take the same between looking and listening.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+PORTS = range(20000 + WORKER * 1000, 21000 + WORKER * 1000)
+_given: set[int] = set()
 
 
 class StartError(Exception):
@@ -43,7 +48,7 @@ class Process:
         """The process id, None while it does not run."""
         return self._running.pid if self._running and self._running.poll() is None else None
 
-    def start(self, ready: Callable[[], bool], seconds: float = 60) -> None:
+    def start(self, ready: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
         """Start and wait until `ready`; raises `StartError` when it exits first or the time is over."""
         with self.log.open("ab") as log:
             # A session of its own, so that Ctrl-C reaches us first and things stop in order.
@@ -95,12 +100,12 @@ def _ends_with_us() -> list[str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """That many ports that nothing listens on, each another.
+    """That many ports that nothing listens on, each another, none of them given before.
 
     Not those that the system gives away: until we listen on one, any connection out could take it.
     """
     found: list[int] = []
-    for port in random.sample(PORTS, len(PORTS)):
+    for port in random.sample(sorted({*PORTS} - _given), len(PORTS) - len(_given)):
         with socket.socket() as one:
             # As servers do; else a port is taken for a minute after its last connection.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -110,6 +115,7 @@ def free_ports(count: int) -> list[int]:
                 continue
         found.append(port)
         if len(found) == count:
+            _given.update(found)
             return found
     raise StartError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}")
 
@@ -122,7 +128,10 @@ def listens(port: int, host: str = LOOPBACK) -> bool:
 
 
 def wait_for(
-    what: str, holds: Callable[[], bool], seconds: float = 30, seen: Callable[[], object] = lambda: ""
+    what: str,
+    holds: Callable[[], bool],
+    seconds: float = PATIENCE_SECONDS,
+    seen: Callable[[], object] = lambda: "",
 ) -> None:
     """Return once it holds; raises `TimeoutError` saying what never did, and what was seen last."""
     deadline = time.monotonic() + seconds

@@ -66,7 +66,7 @@ def configuration(installed: Installed) -> Iterator[Document]:
     yield found
     client.delete(found)
     labels = f"pkg.crossplane.io/package={NAME}"
-    wait_for("it is gone", lambda: not client.list(PKG, "ConfigurationRevision", labels), seconds=60)
+    wait_for("it is gone", lambda: not client.list(PKG, "ConfigurationRevision", labels))
 
 
 def said(client: Client) -> str:
@@ -90,8 +90,6 @@ def test_a_package_that_cannot_be_installed_says_why(
     else:
         installed.registry.push(f"modelplane/{NAME}", TAG, [package])
     installed.client.apply(configuration)
-    wait_for(
-        reason, lambda: message in said(installed.client), seconds=60, seen=lambda: said(installed.client)
-    )
+    wait_for(reason, lambda: message in said(installed.client), seen=lambda: said(installed.client))
     # What is installed already goes on.
     assert installed.unhealthy() == [] or all(NAME in one for one in installed.unhealthy())

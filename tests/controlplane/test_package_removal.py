@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.client import Document, RefusedError
+from controlplane.client import Client, Document, RefusedError
 from controlplane.installed import PKG, Installed
+from controlplane.processes import wait_for
 from modelplane import contracts as c
+from modelplane.core import paths
+
+GROUPS = (c.GROUP, "upbound.io", ".m.crossplane.io")
+# Of the roles that Crossplane's chart makes, the one with such a name.
+CHARTS_OWN = "crossplane:allowed-provider-permissions"
 
 
 def test_the_configuration_is_not_deleted_by_accident(installed: Installed) -> None:
@@ -19,13 +25,16 @@ def test_the_configuration_is_not_deleted_by_accident(installed: Installed) -> N
 def test_removal_leaves_nothing_behind(installed: Installed) -> None:
     installed.remove_fleet()
     installed.remove()
-    client = installed.client
-    crds = [
-        one["metadata"]["name"] for one in client.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-    ]
-    assert [name for name in crds if name.endswith((c.GROUP, "upbound.io", ".m.crossplane.io"))] == []
-    named = [
-        f"{kind} {one['metadata']['name']}"
+    # The last of it goes with the garbage collector.
+    wait_for("nothing is left", lambda: not left(installed.client), seen=lambda: left(installed.client))
+
+
+def left(client: Client) -> list[str]:
+    """All that is still there of us and of the providers we brought."""
+    crds = client.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    found = [paths.name(one) for one in crds if paths.name(one).endswith(GROUPS)]
+    found += [
+        f"{kind} {name}"
         for api_version, kind in (
             ("rbac.authorization.k8s.io/v1", "ClusterRole"),
             ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
@@ -36,10 +45,8 @@ def test_removal_leaves_nothing_behind(installed: Installed) -> None:
             ("apps/v1", "Deployment"),
             ("v1", "ServiceAccount"),
         )
-        for one in client.list(api_version, kind)
-        if "modelplane" in one["metadata"]["name"] or "provider" in one["metadata"]["name"]
+        for name in map(paths.name, client.list(api_version, kind))
+        if ("modelplane" in name or "provider" in name) and name != CHARTS_OWN
     ]
-    # The manager's and the providers' roles go with the garbage collector.
-    assert [one for one in named if not one.startswith("ClusterRole crossplane:")] == []
     locks = client.list("pkg.crossplane.io/v1beta1", "Lock")
-    assert [one.get("packages") for one in locks] in ([[]], [None])
+    return found + [f"Lock {one['name']}" for lock in locks for one in lock.get("packages") or ()]

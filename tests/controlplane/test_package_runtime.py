@@ -54,7 +54,7 @@ def deployment(cluster: InACluster) -> Document:
     def found() -> list[Document]:
         return cluster.client.list("apps/v1", "Deployment", namespace=NAMESPACE)
 
-    wait_for("core has made a Deployment", lambda: bool(found()), seconds=60)
+    wait_for("core has made a Deployment", lambda: bool(found()))
     (one,) = found()
     return one
 
@@ -156,5 +156,5 @@ def test_the_function_is_healthy_once_its_pods_are_available(
 
     assert condition(function(), "Healthy") != "True"
     cluster.client.patch(deployment, {"status": {"conditions": [available]}}, subresource="status")
-    wait_for("it is healthy", lambda: condition(function(), "Healthy") == "True", seconds=60, seen=function)
+    wait_for("it is healthy", lambda: condition(function(), "Healthy") == "True", seen=function)
     assert condition(function(), "Installed") == "True"

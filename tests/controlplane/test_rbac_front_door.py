@@ -72,18 +72,6 @@ def helm(installed: Installed) -> Client:
     return installed.as_account(ACCOUNT)
 
 
-def may(client: Client, verb: str, group: str, resource: str, namespace: str = "", name: str = "") -> bool:
-    """What the authorizer says of the client's own user."""
-    about = {"verb": verb, "group": group, "resource": resource, "namespace": namespace, "name": name}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "metadata": {},
-        "spec": {"resourceAttributes": about},
-    }
-    return bool(client.create(review)["status"]["allowed"])
-
-
 def granted(role: Document) -> Iterator[Document]:
     """A role of a chart's, and the binding that gives it to the chart's controller."""
     yield role
@@ -115,7 +103,7 @@ def test_what_else_the_charts_hold_can_be_written(
         f"{verb} in {space}"
         for space in spaces
         for verb in WRITES
-        if not may(helm, verb, group, resource, space)
+        if not helm.may(verb, group, resource, space)
     ]
     assert refused == []
 
@@ -123,15 +111,15 @@ def test_what_else_the_charts_hold_can_be_written(
 def test_definitions_are_installed_and_only_metallb_s_taken_away_again(helm: Client) -> None:
     definitions = ("apiextensions.k8s.io", "customresourcedefinitions", "")
     for verb in ("create", "get", "list", "watch", "patch", "update"):
-        assert may(helm, verb, *definitions)
-    assert may(helm, "delete", *definitions, "ipaddresspools.metallb.io")
+        assert helm.may(verb, *definitions)
+    assert helm.may("delete", *definitions, "ipaddresspools.metallb.io")
 
 
 @pytest.mark.parametrize(("verb", "group", "resource", "namespace", "name", "reason"), FORBIDDEN)
 def test_no_more_than_that(
     helm: Client, verb: str, group: str, resource: str, namespace: str, name: str, reason: str
 ) -> None:
-    assert not may(helm, verb, group, resource, namespace, name), reason
+    assert not helm.may(verb, group, resource, namespace, name), reason
 
 
 def test_a_chart_that_grants_more_is_refused_and_told_what_is_missing(helm: Client) -> None:

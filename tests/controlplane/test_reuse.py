@@ -74,17 +74,21 @@ def test_a_team_s_own_kind_becomes_a_model_that_the_scheduler_places(
         found = platform.get(c.API, "ModelDeployment", "chat", "ml-team")
         return condition(found, "Ready") == "True"
 
-    wait_for("the model's deployment is ready", ready, seconds=120)
+    wait_for("the model's deployment is ready", ready)
     (replica,) = platform.list(c.API, "ModelReplica", namespace="ml-team")
     assert replica["spec"]["clusterName"] == "lab"
     engine = paths.at(replica, "spec", "engines", 0, "members", 0, "template", "spec", "containers", 0)
     assert "--model=Qwen/Qwen2.5-0.5B-Instruct" in engine["args"]
-    found = platform.get("example.org/v1", "Model", "chat", "ml-team")
-    assert condition(found, "Synced") == "True"
-    # Without a front door there is no URL to report, so the service is what the Model waits for.
-    assert condition(found, "Ready") == "False"
+
+    def told() -> list[str]:
+        found = platform.get("example.org/v1", "Model", "chat", "ml-team")
+        return [condition(found, kind) for kind in ("Synced", "Ready")]
+
+    # Without a front door there is no URL to report, so the service is what the Model waits for. A write that
+    # meets another's makes it not Synced until core's next look.
+    wait_for("the Model waits for its service", lambda: told() == ["True", "False"], seen=told)
     platform.delete(model)
-    wait_for("nothing is left", lambda: not platform.list(c.API, "ModelDeployment"), seconds=90)
+    wait_for("nothing is left", lambda: not platform.list(c.API, "ModelDeployment"))
     platform.patch(cluster, {"metadata": {"annotations": {placed.PAUSED: None}}})
     installed.remove_fleet()
 
@@ -100,7 +104,7 @@ def test_a_step_after_ours_hands_the_cluster_to_the_platform_s_own_network(
     def eks() -> Document | None:
         return platform.get(c.INFRA_API, "EKSCluster", "own-network", c.SYSTEM_NAMESPACE)
 
-    wait_for("its EKSCluster is composed", lambda: eks() is not None, seconds=60)
+    wait_for("its EKSCluster is composed", lambda: eks() is not None)
     handed = eks()
     assert handed is not None
     # What our step composed stands, with what the step after it changed.
@@ -110,17 +114,16 @@ def test_a_step_after_ours_hands_the_cluster_to_the_platform_s_own_network(
     made = {"Cluster": "own-network", "ClusterAuth": "own-network-auth", "NodeGroup": "own-network-l4"}
     space = c.SYSTEM_NAMESPACE
     for kind, name in made.items():
-        wait_for(f"{kind} is composed", lambda k=kind, n=name: platform.get(AWS, k, n, space) is not None, 60)
+        wait_for(f"{kind} is composed", lambda k=kind, n=name: platform.get(AWS, k, n, space) is not None)
     # Nothing of our own Composition for the kind was made: no network, no roles.
     assert platform.list(c.INFRA_API, "EKSNetwork") == []
     assert platform.list("iam.aws.m.upbound.io/v1beta1", "Role") == []
     for kind, name in made.items():
         answer(platform, kind, name)
-    wait_for("the EKSCluster is ready", lambda: condition(eks(), "Ready") == "True", seconds=60)
+    wait_for("the EKSCluster is ready", lambda: condition(eks(), "Ready") == "True")
     wait_for(
         "Modelplane goes on with the serving stack",
         lambda: bool(platform.list(c.INFRA_API, "ServingStack", namespace=space)),
-        seconds=60,
     )
     (stack,) = platform.list(c.INFRA_API, "ServingStack", namespace=space)
     assert stack["spec"]["secrets"][0]["name"] == "own-network-kubeconfig"
@@ -140,7 +143,7 @@ def test_a_cluster_that_names_no_composition_is_made_by_ours(platform: Client, i
     def network() -> bool:
         return bool(platform.list(c.INFRA_API, "EKSNetwork", namespace=space))
 
-    wait_for("its network is composed", network, seconds=90)
+    wait_for("its network is composed", network)
     found = platform.get(c.INFRA_API, "EKSCluster", "by-default", space)
     assert found is not None
     assert found["spec"]["crossplane"]["compositionRef"]["name"] == f"eksclusters.{c.INFRA_GROUP}"
@@ -169,4 +172,4 @@ def test_the_package_manager_puts_a_definition_back_so_a_default_is_not_changed_
         found = client.get(definition["apiVersion"], definition["kind"], name)
         return found is not None and "enforcedCompositionRef" not in found["spec"]
 
-    wait_for("the package manager has put it back", back, seconds=60)
+    wait_for("the package manager has put it back", back)
