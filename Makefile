@@ -50,7 +50,7 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## Measure what the design promises; PART=scheduler, memory, kinds or server runs one
+bench: $(STAMP) ## Measure what the design promises; PART=scheduler, memory, kinds, schema or server runs one
 	$(BIN)/python -m benchmarks $(PART)
 
 $(VENV)/.docs: $(STAMP)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [scheduler|memory|kinds|server]...`: everything where nothing is named."""
+"""`python -m benchmarks [scheduler|memory|kinds|schema|server]...`: everything where nothing is named."""
 
 import importlib
 import sys
@@ -10,6 +10,7 @@ PARTS = {
     "scheduler": ("scheduler", "growth"),
     "memory": ("scheduler", "memory"),
     "kinds": ("kinds", "overhead"),
+    "schema": ("schema", "checks"),
     "server": ("server", "footprint"),
 }
 

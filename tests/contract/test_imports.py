@@ -25,7 +25,7 @@ def loaded(module: str, absent: Sequence[str] = ()) -> set[str]:
         [sys.executable, "-c", PROGRAM.format(module=module, absent=list(absent))],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -11,16 +11,14 @@ import copy
 import random
 from dataclasses import dataclass, field
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import scheduling as b
 from modelplane import contracts as c
 from modelplane.core import Answer, Manifest, paths
 
-RULES = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+RULES = settings(max_examples=150, derandomize=True)
 DRAIN = b.taint(effect=c.NO_EXECUTE)
 QUIET = 14  # passes: more than a chain of moves over four clusters takes
 

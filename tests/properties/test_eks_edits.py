@@ -21,9 +21,7 @@ from modelplane.sim.play import one_pass
 from modelplane.sim.world import Failure, World, ref
 
 EXAMPLES = int(os.environ.get("MODELPLANE_EXAMPLES", "25"))
-RULES = settings(
-    max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES == 25, suppress_health_check=list(HealthCheck)
-)
+RULES = settings(max_examples=EXAMPLES, derandomize=EXAMPLES == 25, suppress_health_check=list(HealthCheck))
 BLOCK = {"capacityReservationId": "cr-0b"}
 ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"]
 NETWORK = {"zones": ZONES}

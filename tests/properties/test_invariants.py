@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fleets
@@ -25,9 +25,7 @@ JUNK: list[Any] = [None, 7, "", "junk", [], {}, [None], {"a": None}]
 EXAMPLES = int(os.environ.get("MODELPLANE_EXAMPLES", "60"))
 RULES = settings(
     max_examples=EXAMPLES,
-    deadline=None,
     derandomize=EXAMPLES == 60,
-    suppress_health_check=[HealthCheck.too_slow],
 )
 
 

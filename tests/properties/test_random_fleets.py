@@ -13,16 +13,14 @@ import re
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import scheduling as b
 from modelplane import contracts as c
 from modelplane.core import Manifest, paths
 
-RULES = settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+RULES = settings(max_examples=300, derandomize=True)
 COLD = {"climate": "cold"}
 
 Pool = tuple[str, int, int]  # name, nodes, GPUs on each

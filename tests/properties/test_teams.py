@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fleets
@@ -106,7 +106,7 @@ STAGING = [
 ]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, derandomize=True)
 @given(hostile=HOSTILE, field=st.sampled_from(["repo", "revision"]), call=st.sampled_from(STAGING))
 def test_user_text_reaches_a_container_only_as_data(hostile: str, field: str, call: fleets.Call) -> None:
     """Repo and revision stand alone in an env value or an argument, never inside a longer string."""

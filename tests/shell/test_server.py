@@ -20,7 +20,7 @@ from crossplane.function.proto.v1beta1 import run_function_pb2_grpc as grpcv1bet
 from builders.calls import request
 from builders.core import widget
 
-SECONDS = 20
+SECONDS = 120
 COMMAND = [sys.executable, "-m", "modelplane", "serve"]
 # What the SDK's flags read from the environment must not decide what is tested here.
 FLAGS = ("INSECURE", "ADDRESS", "DEBUG", "TLS_SERVER_CERTS_DIR")

@@ -147,7 +147,7 @@ def never_stuck(free: tuple[int, ...], claims: list[list[tuple[int, frozenset[in
     return True
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(
     st.lists(st.integers(0, 24), min_size=1, max_size=3),
     st.lists(

@@ -30,7 +30,7 @@ def at_rest(**network: Any) -> dict[str, Manifest]:
     return eks.children(eks.at_rest(eks.network(network=network)), c.EKS_NETWORK)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(16, 24), st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_no_two_subnets_overlap_whatever_the_range_and_the_number_of_zones(
     prefix: int, count: int, address: int

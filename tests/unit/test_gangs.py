@@ -107,7 +107,7 @@ def test_no_team_chooses_its_queue_or_pushes_others_out(engine: Any) -> None:
         assert manifest["spec"]["template"]["priorityClassName"] == "inference", "without one a gang has less"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     name=st.from_regex(r"[a-z]([a-z0-9.-]{0,61}[a-z0-9])?", fullmatch=True),
     engine=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True),

@@ -85,7 +85,7 @@ def by_trying_everything(wanted: list[tuple[int, frozenset[int]]], free: tuple[i
     return False
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(1, 2), st.frozensets(st.integers(0, 2), min_size=1)), max_size=3),
@@ -164,7 +164,7 @@ def layout_exists(have: tuple[int, ...], nodes: int, pods: list[tuple[int, ...]]
     return put(0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.tuples(st.integers(1, 6), st.integers(0, 3)),
     st.integers(0, 3),
@@ -182,7 +182,7 @@ def test_what_fits_can_be_laid_out_and_room_is_true(
         assert room == 0 or layout_exists(have, nodes, [*pods, *[pod] * min(room, 3)])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 8), st.integers(0, 4), st.lists(st.sampled_from([1, 2, 4, 8]), max_size=10))
 def test_sizes_that_divide_each_other_are_packed_exactly(power: int, nodes: int, pods: list[int]) -> None:
     have = 2 ** (power % 4)

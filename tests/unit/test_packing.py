@@ -49,7 +49,7 @@ def questions(draw: st.DrawFn) -> tuple[tuple[int, ...], int, list[tuple[int, ..
     return node, draw(st.integers(1, 3)), draw(st.lists(pod, max_size=7))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(questions())
 def test_packing_is_exact_for_what_can_be_searched(
     question: tuple[tuple[int, ...], int, list[tuple[int, ...]]],

@@ -47,7 +47,7 @@ def twice(pod: Manifest) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("stack", ["Standard", "Dynamo"])
-@settings(max_examples=25, deadline=None, suppress_health_check=HEAVY)
+@settings(max_examples=25, suppress_health_check=HEAVY)
 @given(composite=admitted.replica())
 def test_every_admitted_spec_becomes_valid_objects_or_is_refused_by_field(
     stack: str, composite: Manifest, crds: Path

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import replicas as r
@@ -89,7 +89,7 @@ def _running(stack: str) -> dict[str, Manifest]:
     return r.settled(COMPOSITE, r.cluster(stack=stack, fabric="EFA"), r.cache())[1]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @example(path=(*ENGINE, "resources"), value="", stack="Standard")
 @example(path=(*ENGINE, "name"), value=[], stack="Standard")
 @example(path=(*ENGINE[:5], "deviceRequests", 0, "count"), value=2**63, stack="Standard")
@@ -108,7 +108,7 @@ def test_any_junk_in_the_spec_is_answered_and_drops_no_engine_it_still_names(
         assert {k for k in seen if k.startswith("model-serving")} <= answer.resources.keys()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(data=st.data(), value=JUNK, stack=STACK, what=st.sampled_from(["cluster", "cache", "observed"]))
 def test_any_junk_around_a_running_replica_drops_nothing(
     data: st.DataObject, value: Any, stack: str, what: str

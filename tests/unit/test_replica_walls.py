@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import platform as p
@@ -113,7 +113,7 @@ def replicas(draw: st.DrawFn) -> tuple[str, str, Manifest]:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(first=replicas(), second=replicas())
 def test_no_two_replicas_ever_select_each_others_pods(
     stack: str, first: tuple[str, str, Manifest], second: tuple[str, str, Manifest]

@@ -1,6 +1,4 @@
-"""Our check against the jsonschema library, for the keywords that both know, and its speed."""
-
-import time
+"""Our check against the jsonschema library, for the keywords that both know."""
 
 import jsonschema
 from hypothesis import given, settings
@@ -74,7 +72,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(_SCHEMAS, _VALUES)
 def test_agrees_with_jsonschema_on_the_keywords_both_know(part, value):
     openapi = {"type": "object", "properties": {"v": part}}
@@ -84,17 +82,3 @@ def test_agrees_with_jsonschema_on_the_keywords_both_know(part, value):
         problem for problem in Schema(openapi).check(document) if "unknown field" not in problem.message
     ]
     assert (problems == []) is expected, problems
-
-
-def test_checks_two_hundred_fields_well_under_five_milliseconds():
-    field = {"type": "string", "pattern": "^[a-z]+$"}
-    item = {"type": "object", "properties": {f"field{number}": field for number in range(20)}}
-    schema = Schema({"type": "object", "properties": {"items": {"type": "array", "items": item}}})
-    document = {"items": [{f"field{number}": "value" for number in range(20)} for _ in range(10)]}
-    assert schema.check(document) == []
-    durations = []
-    for _ in range(20):
-        start = time.perf_counter()
-        schema.check(document)
-        durations.append(time.perf_counter() - start)
-    assert min(durations) < 0.005

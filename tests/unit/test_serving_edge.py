@@ -201,7 +201,7 @@ def test_port_and_block_size_are_read_from_flags_where_the_spec_is_silent(
     assert (flags.engine_port(typed.engines[0]), flags.block_size(typed)) == (7000, 8), "typed first"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(command=st.lists(st.text(max_size=40)), args=st.lists(st.text(max_size=40)))
 def test_no_command_line_ever_raises(command: list[str], args: list[str]) -> None:
     spec = _spec(r.engine("main", r.member(engine=r.container(command=command, args=args))))
