@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,9 @@ from controlplane.core import Core
 from controlplane.function import ROOT, Function
 from controlplane.processes import say, wait_for
 from controlplane.registry import Registry
+
+# By itself kubectl waits for ever for what it deletes to leave.
+SHELL_SECONDS = 1200
 
 
 class ControlPlane:
@@ -91,6 +95,21 @@ class ControlPlane:
             say(f"logs of the control plane: {self.server.logs}")
         else:
             shutil.rmtree(self.home, ignore_errors=True)
+
+    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """Run a line as its administrator types it, at most 20 min; `kubectl` is the API server's version."""
+        path = f"{self.binaries.kubectl.parent}:/usr/bin:/bin"
+        env = {"KUBECONFIG": str(self.server.kubeconfig), "HOME": str(self.home), "PATH": path}
+        command = ["/bin/sh", "-c", line]
+        return subprocess.run(
+            command,
+            cwd=self.home,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SHELL_SECONDS,
+        )
 
     def install_apis(self) -> None:
         """Apply XRDs, Compositions and the activation policy; returns once core serves them all."""

@@ -164,13 +164,22 @@ class Installed(ControlPlane):
         return [found for kind in kinds for found in self.client.list(*kind)]
 
     def install(self) -> None:
-        """Apply package/install; returns once every package is healthy and every kind is served."""
-        for document in packages.manifests(self.registry):
-            self.client.apply(document)
+        """Install as docs/install.md says; returns once every package is healthy and every kind is served."""
+        packages.write_install(self.registry, self.home / "out/package/install")
+        apply, *waits = documented("Install")
+        self.follow(apply)
         self.function.adopt()
+        # The page's own waits stand still here: we are who runs the providers' Deployments.
         wait_for("every package is healthy", self.healthy, seen=self.unhealthy)
-        # Core calls a package healthy before it has activated and established all that the package brings.
-        wait_for("every kind is served", lambda: not self.unserved(), seen=self.unserved)
+        for line in waits:
+            self.follow(line)
+
+    def follow(self, line: str) -> str:
+        """Run a line of docs/install.md; raises `RuntimeError` with what it said where it fails."""
+        told = self.shell(line)
+        if told.returncode != 0:
+            raise RuntimeError(f"{line}: {told.stdout}{told.stderr}")
+        return told.stdout
 
     def upgrade(self, tree: Path, tag: str) -> None:
         """Publish a tree as the next release and install it; returns once its packages are healthy."""
@@ -187,31 +196,11 @@ class Installed(ControlPlane):
             for found in self.client.list(c.API, kind):
                 if not found["metadata"].get("ownerReferences"):
                     self.client.delete(found)
-            self._wait_until_gone(c.API, kind)
 
-    def remove(self) -> None:
-        """Take away what package/install and the package manager have made, as docs/install.md says."""
-        ours = packages.manifests(self.registry)
-        self._delete(*(one for one in ours if one["kind"] == "ClusterUsage"))
-        self._delete(*(one for one in ours if one["kind"] == "Configuration"))
-        self._wait_until_gone("apiextensions.crossplane.io/v2", "CompositeResourceDefinition")
-        self._delete(*self._of("Function"), *self._of("Provider"))
-        self._wait_until_gone("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition")
-        self._delete(*reversed(ours))
+            def left(kind: str = kind) -> list[str]:
+                return [one["metadata"]["name"] for one in self.client.list(c.API, kind)]
 
-    def _delete(self, *found: Document) -> None:
-        for one in found:
-            self.client.delete(one)
-        for one in found:
-            meta = one["metadata"]
-            name = (one["apiVersion"], one["kind"], meta["name"], meta.get("namespace"))
-            wait_for(f"{name} is gone", lambda name=name: self.client.get(*name) is None)
-
-    def _wait_until_gone(self, api_version: str, kind: str) -> None:
-        def left() -> list[str]:
-            return [one["metadata"]["name"] for one in self.client.list(api_version, kind)]
-
-        wait_for(f"no {kind} is left", lambda: not left(), seen=left)
+            wait_for(f"no {kind} is left", lambda: not left(), seen=left)
 
     def healthy(self) -> bool:
         """Whether all packages are installed and healthy, every dependency there."""
@@ -231,24 +220,6 @@ class Installed(ControlPlane):
             if condition(one, "Healthy") != "True" or condition(one, "Installed") != "True"
         ]
 
-    def unserved(self) -> list[str]:
-        """Each kind of ours, and each managed kind of the activation policy, that one cannot make yet."""
-        extensions = "apiextensions.crossplane.io"
-        (policy,) = documents(ROOT / "package/activation.yaml")
-        asked = {
-            ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): policy["spec"]["activate"],
-            (f"{extensions}/v1alpha1", "ManagedResourceDefinition"): policy["spec"]["activate"],
-            (f"{extensions}/v2", "CompositeResourceDefinition"): [
-                one["metadata"]["name"] for path in (ROOT / "apis").glob("*.yaml") for one in documents(path)
-            ],
-        }
-        return [
-            f"{kind[1]} {name} is not Established"
-            for kind, names in asked.items()
-            for name in names
-            if condition(self.client.get(*kind, name), "Established") != "True"
-        ]
-
     def _of(self, kind: str) -> list[Document]:
         return self.client.list(PKG, kind)
 
@@ -259,6 +230,13 @@ class Installed(ControlPlane):
                 continue
             available = {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}
             self.client.patch(found, {"status": {"conditions": [available]}}, subresource="status")
+
+
+def documented(heading: str) -> list[str]:
+    """The lines that docs/install.md tells an administrator to run under a heading."""
+    _, _, below = (ROOT / "docs/install.md").read_text().partition(f"\n## {heading}\n")
+    blocks = below.partition("\n## ")[0].split("```bash\n")[1:]
+    return [line for block in blocks for line in block.partition("```")[0].replace("\\\n", "").splitlines()]
 
 
 def _wrong(package: Document) -> Document | None:

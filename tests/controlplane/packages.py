@@ -32,6 +32,13 @@ def manifests(registry: Registry) -> list[Document]:
     return [found for text in texts for found in yaml.safe_load_all(text) if found]
 
 
+def write_install(registry: Registry, folder: Path) -> None:
+    """Write package/install as `make package` does, our registry in its place."""
+    shutil.copytree(INSTALL, folder)
+    for path in folder.iterdir():
+        path.write_text(xpkg.elsewhere(path.read_text(), registry.host))
+
+
 def push_ours(registry: Registry, tree: Path, home: Path, tag: str) -> None:
     """Serve both packages of a tree under the tag, as `make package` makes them but without a runtime."""
     xpkg.write(tree, home / tag, xpkg.Release(tag, registry.host))

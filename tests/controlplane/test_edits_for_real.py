@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import Any
 
 import pytest
@@ -89,14 +88,7 @@ def test_kubectl_scales_a_deployment(
     asked = document("modeldeployments", changed(MD, {})["spec"])
     asked["metadata"]["annotations"] = {"crossplane.io/paused": "true"}
     client.apply(asked)
-    command = [str(control_plane.binaries.kubectl), "scale", "modeldeployment/it", "--namespace=default"]
-    told = subprocess.run(
-        [*command, f"--replicas={replicas}"],
-        env={"KUBECONFIG": str(control_plane.server.kubeconfig), "HOME": str(control_plane.home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = control_plane.shell(f"kubectl scale modeldeployment/it --namespace=default --replicas={replicas}")
     found = client.get("modelplane.ai/v1alpha1", "ModelDeployment", "it", "default")
     client.delete(asked)
     assert found is not None

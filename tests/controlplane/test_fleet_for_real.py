@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,14 +93,8 @@ def test_what_stands_is_what_the_simulator_says(fleet: living.Fleet) -> None:
     ],
 )
 def test_kubectl_get_shows_what_one_looks_for(fleet: living.Fleet, what: str, row: str, reason: str) -> None:
-    told = subprocess.run(
-        [str(fleet.plane.binaries.kubectl), "get", what, "--namespace=ml-team"],
-        env={"KUBECONFIG": str(fleet.plane.server.kubeconfig), "HOME": str(fleet.plane.home)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert re.search(row, told.stdout), f"{reason}: {told.stdout}"
+    told = fleet.plane.shell(f"kubectl get {what} --namespace=ml-team")
+    assert re.search(row, told.stdout), f"{reason}: {told.stdout}{told.stderr}"
 
 
 def test_no_composite_makes_core_stop_watching_it(fleet: living.Fleet) -> None:

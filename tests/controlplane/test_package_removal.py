@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.client import Client, Document, RefusedError
-from controlplane.installed import PKG, Installed
+from controlplane.installed import PKG, Installed, documented
 from controlplane.processes import wait_for
 from modelplane import contracts as c
 from modelplane.core import paths
@@ -23,8 +23,8 @@ def test_the_configuration_is_not_deleted_by_accident(installed: Installed) -> N
 
 
 def test_removal_leaves_nothing_behind(installed: Installed) -> None:
-    installed.remove_fleet()
-    installed.remove()
+    for line in documented("Removal"):
+        installed.follow(line)
     # The last of it goes with the garbage collector.
     wait_for("nothing is left", lambda: not left(installed.client), seen=lambda: left(installed.client))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -126,12 +125,6 @@ def test_the_openapi_v2_document_is_whole(published: Client) -> None:
     ],
 )
 def test_kubectl_explains(control_plane: ControlPlane, field: str, says: str, reason: str) -> None:
-    told = subprocess.run(
-        [str(control_plane.binaries.kubectl), "explain", field],
-        env={"KUBECONFIG": str(control_plane.server.kubeconfig), "HOME": str(control_plane.home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = control_plane.shell(f"kubectl explain {field}")
     assert told.returncode == 0, told.stderr
     assert says in told.stdout, reason
