@@ -146,7 +146,7 @@ class Fleet:
             str(target)
             for target, found in sorted(self.composites().items())
             for said in paths.mappings(found, "status", "conditions")
-            if said["type"] == "Synced" and said["observedGeneration"] != found["metadata"]["generation"]
+            if said["type"] == "Synced" and said.get("observedGeneration") != found["metadata"]["generation"]
         ]
 
     def left(self) -> list[str]:
