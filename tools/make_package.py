@@ -24,7 +24,6 @@ import xpkg
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "packages.json"
-INSTALL = Path("package/install")
 _PARTS = ("modelplane", "install")
 # What decides what a package holds; a changed document or test does not.
 SOURCES = ("apis", "compositions", "functions", "package", "tools", "pyproject.toml", "README.md", "LICENSE")
@@ -94,9 +93,7 @@ def build(tree: Path, out: Path, registry: str, runtime: Path | None) -> None:
         digests[repository] = oci.write(out / repository, images, release.reference(repository))
         files[repository] = [_file(out, repository, image) for image in images]
         print(f"{release.reference(repository)}  {digests[repository]}")
-    for source in sorted((tree / INSTALL).glob("*.yaml")):
-        (out / "install").mkdir(exist_ok=True)
-        (out / "install" / source.name).write_text(xpkg.released(source.read_text(), release))
+    xpkg.write_install(tree, out / "install", release)
     said = {**asdict(release), "changed": changed, "runtime": runtime is not None}
     record = {**said, "digests": digests, "files": files}
     (out / RECORD).write_text(json.dumps(record, indent=2) + "\n")

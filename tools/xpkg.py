@@ -20,6 +20,7 @@ import yaml
 import oci
 
 # RFC 2606 reserves it for documentation: the tree names no registry that anybody owns.
+INSTALL = Path("package/install")
 PLACEHOLDER = "registry.example.org"
 FUNCTION = "modelplane/function"
 CONFIGURATION = "modelplane/configuration"
@@ -73,6 +74,13 @@ def contents(tree: Path, registry: str = PLACEHOLDER) -> dict[str, list[Document
 def elsewhere(text: str, registry: str) -> str:
     """The text with the registry in place of the placeholder; what names another registry stays."""
     return text.replace(f"{PLACEHOLDER}/", f"{registry}/")
+
+
+def write_install(tree: Path, folder: Path, release: Release) -> None:
+    """Write what `kubectl apply -k` takes: the tree's package/install with our packages of this release."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in sorted((tree / INSTALL).glob("*.yaml")):
+        (folder / source.name).write_text(released(source.read_text(), release))
 
 
 def released(text: str, release: Release) -> str:

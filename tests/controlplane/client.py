@@ -95,6 +95,11 @@ class Client:
                 return None
             raise
 
+    def read(self, document: Mapping[str, Any]) -> Document | None:
+        """The object as it is now, None once it is gone."""
+        meta = document["metadata"]
+        return self.get(document["apiVersion"], document["kind"], meta["name"], meta.get("namespace"))
+
     def list(
         self, api_version: str, kind: str, labels: str = "", namespace: str | None = None
     ) -> list[Document]:
@@ -111,10 +116,10 @@ class Client:
 
     def settled(self, document: Mapping[str, Any]) -> Document:
         """The object once nobody has written it for three seconds; it must be there."""
-        meta, since, last = document["metadata"], time.monotonic(), ""
+        since, last = time.monotonic(), ""
         while True:
-            found = self.get(document["apiVersion"], document["kind"], meta["name"], meta.get("namespace"))
-            assert found is not None, f"{document['kind']} {meta['name']} is not there"
+            found = self.read(document)
+            assert found is not None, f"{document['kind']} {document['metadata']['name']} is not there"
             if found["metadata"]["resourceVersion"] != last:
                 since, last = time.monotonic(), found["metadata"]["resourceVersion"]
             elif time.monotonic() - since > QUIET_SECONDS:
@@ -164,8 +169,7 @@ class Client:
                 raise TimeoutError(f"still there: {names}")
 
     def _cleared(self, document: Mapping[str, Any]) -> bool:
-        meta = document["metadata"]
-        found = self.get(document["apiVersion"], document["kind"], meta["name"], meta.get("namespace"))
+        found = self.read(document)
         if found is None:
             return True
         try:

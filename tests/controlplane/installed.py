@@ -83,7 +83,6 @@ class Installed(ControlPlane):
     def _start(self) -> None:
         self.registry.start()
         packages.push_providers(self.registry, self._crds)
-        packages.push_ours(self.registry, ROOT, self.home, RELEASE)
         self.server.start()
         self._client = Client(self.server.kubeconfig)
         self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -104,7 +103,7 @@ class Installed(ControlPlane):
         self._function = Function(self.server, self.client, self.registry)
         self._function.serve()
         self.mirror()
-        self.install()
+        self.install(ROOT, RELEASE)
 
     def _stop(self) -> None:
         if self._rbac_manager is not None:
@@ -163,32 +162,25 @@ class Installed(ControlPlane):
                 kinds.append((f"{group}/{served}", names["kind"]))
         return [found for kind in kinds for found in self.client.list(*kind)]
 
-    def install(self) -> None:
-        """Install as docs/install.md says; returns once every package is healthy and every kind is served."""
-        packages.write_install(self.registry, self.home / "out/package/install")
+    def install(self, tree: Path, tag: str) -> None:
+        """Publish a tree as a release and install it, or upgrade to it, as docs/install.md says.
+
+        Returns once every package is healthy and every kind is served.
+        """
+        packages.push_ours(self.registry, tree, self.home, tag)
         apply, *waits = documented("Install")
         self.follow(apply)
-        self.function.adopt()
+        self.function.adopt(f"{self.registry.host}/{xpkg.FUNCTION}:{tag}")
         # The page's own waits stand still here: we are who runs the providers' Deployments.
         wait_for("every package is healthy", self.healthy, seen=self.unhealthy)
         for line in waits:
             self.follow(line)
 
-    def follow(self, line: str) -> str:
+    def follow(self, line: str) -> None:
         """Run a line of docs/install.md; raises `RuntimeError` with what it said where it fails."""
         told = self.shell(line)
         if told.returncode != 0:
             raise RuntimeError(f"{line}: {told.stdout}{told.stderr}")
-        return told.stdout
-
-    def upgrade(self, tree: Path, tag: str) -> None:
-        """Publish a tree as the next release and install it; returns once its packages are healthy."""
-        packages.push_ours(self.registry, tree, self.home, tag)
-        for one in packages.manifests(self.registry):
-            if one["kind"] in ("Configuration", "Function"):
-                self.client.patch(one, {"spec": {"package": one["spec"]["package"].replace(RELEASE, tag)}})
-        self.function.adopt(f"{self.registry.host}/{xpkg.FUNCTION}:{tag}")
-        wait_for("the new packages are healthy", self.healthy, seen=self.unhealthy)
 
     def remove_fleet(self) -> None:
         """Delete what users have made, kind by kind, each once the one before has left."""

@@ -15,7 +15,7 @@ from controlplane.registry import Registry
 
 # Every registry that the packages name; all are served from loopback instead.
 HOSTS = (xpkg.PLACEHOLDER, "xpkg.crossplane.io")
-INSTALL = ROOT / "package/install"
+INSTALL = Path("out/package/install")
 FAMILY = "provider-family-aws"
 
 
@@ -25,23 +25,20 @@ def providers() -> list[Document]:
     return [one for one in metadata["spec"]["dependsOn"] if one["kind"] == "Provider"]
 
 
-def manifests(registry: Registry) -> list[Document]:
-    """Everything that `kubectl apply -k` applies of package/install, in order, our registry in its place."""
-    (listed,) = documents(INSTALL / "kustomization.yaml")
-    texts = [xpkg.elsewhere((INSTALL / name).read_text(), registry.host) for name in listed["resources"]]
-    return [found for text in texts for found in yaml.safe_load_all(text) if found]
-
-
-def write_install(registry: Registry, folder: Path) -> None:
-    """Write package/install as `make package` does, our registry in its place."""
-    shutil.copytree(INSTALL, folder)
-    for path in folder.iterdir():
-        path.write_text(xpkg.elsewhere(path.read_text(), registry.host))
+def manifests(home: Path) -> list[Document]:
+    """Everything that `kubectl apply -k` applies of what was pushed last, in order."""
+    (listed,) = documents(home / INSTALL / "kustomization.yaml")
+    return [found for name in listed["resources"] for found in documents(home / INSTALL / name)]
 
 
 def push_ours(registry: Registry, tree: Path, home: Path, tag: str) -> None:
-    """Serve both packages of a tree under the tag, as `make package` makes them but without a runtime."""
-    xpkg.write(tree, home / tag, xpkg.Release(tag, registry.host))
+    """Serve both packages of a tree under the tag, as `make push` does but without a runtime.
+
+    What is then applied stands below `home` where docs/install.md says.
+    """
+    release = xpkg.Release(tag, registry.host)
+    xpkg.write(tree, home / tag, release)
+    xpkg.write_install(tree, home / INSTALL, release)
     for repository in xpkg.REPOSITORIES:
         registry.serve(home / tag / repository, repository, tag)
 

@@ -127,6 +127,7 @@ def test_a_cluster_that_is_not_ready_keeps_what_runs_on_it(fleet: living.Fleet) 
     )
     fleet.settles()
     assert before - fleet.all().keys() == set()
+    assert why in says(fleet, RACK)
     fleet.providers.recover()
     fleet.becomes_ready()
 
@@ -155,7 +156,7 @@ def test_an_upgrade_with_every_example_running_recreates_and_rewrites_nothing(
 ) -> None:
     fleet.settles()
     before = fleet.all()
-    installed.upgrade(packages.next_release(tmp_path, NEXT[1:]), NEXT)
+    installed.install(packages.next_release(tmp_path, NEXT[1:]), NEXT)
     wait_for("the new definition is served", lambda: has_new_field(fleet.client))
     # Composites are not Synced for a moment while core knows the new function and does not reach it yet.
     fleet.becomes_ready()
@@ -169,13 +170,9 @@ def test_an_upgrade_with_every_example_running_recreates_and_rewrites_nothing(
 
 def test_only_the_new_revisions_are_active_afterwards(fleet: living.Fleet) -> None:
     for kind in ("ConfigurationRevision", "FunctionRevision"):
-        found = fleet.client.list(PKG, kind)
-        active = {
-            one["spec"]["image"].rpartition(":")[2]
-            for one in found
-            if one["spec"]["desiredState"] == "Active"
-        }
-        assert active == {NEXT}, kind
+        active = [one for one in fleet.client.list(PKG, kind) if one["spec"]["desiredState"] == "Active"]
+        (image,) = {one["spec"]["image"] for one in active}
+        assert image.endswith(f":{NEXT}")
 
 
 def has_new_field(client: Client) -> bool:

@@ -25,8 +25,7 @@ def inference_class(name: str) -> Document:
 
 def has(client: Client, document: Document, kind: str, status: str) -> bool:
     """Whether the object has the condition."""
-    meta = document["metadata"]
-    return condition(client.get(document["apiVersion"], document["kind"], meta["name"]), kind) == status
+    return condition(client.read(document), kind) == status
 
 
 def becomes_ready(client: Client, name: str) -> None:

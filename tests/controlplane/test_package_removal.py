@@ -27,6 +27,7 @@ def test_removal_leaves_nothing_behind(installed: Installed) -> None:
         installed.follow(line)
     # The last of it goes with the garbage collector.
     wait_for("nothing is left", lambda: not left(installed.client), seen=lambda: left(installed.client))
+    assert left(installed.client) == []
 
 
 def left(client: Client) -> list[str]:

@@ -35,7 +35,7 @@ class InACluster(ControlPlane):
     def _start(self) -> None:
         self._start_core()
         packages.push_ours(self.registry, ROOT, self.home, xpkg.version(ROOT))
-        for one in packages.manifests(self.registry):
+        for one in packages.manifests(self.home):
             if one["kind"] in OURS and one["metadata"]["name"] == NAME:
                 self.client.apply(one)
 

@@ -80,12 +80,7 @@ def _binding(kind: str, metadata: Document, role: str, group: str, of: str = "Cl
 def await_gone(client: Client, found: Document) -> None:
     """Delete an object and wait until it has left."""
     client.delete(found)
-    meta = found["metadata"]
-
-    def gone() -> bool:
-        return client.get(found["apiVersion"], found["kind"], meta["name"], meta.get("namespace")) is None
-
-    wait_for(f"{found['kind']} {meta['name']} is gone", gone)
+    wait_for(f"{found['kind']} {paths.name(found)} is gone", lambda: client.read(found) is None)
 
 
 def said(client: Client) -> list[str]:

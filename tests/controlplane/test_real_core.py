@@ -19,15 +19,9 @@ CLASS = {
 }
 
 
-def read(client: Client, document: Document) -> Document | None:
-    """The object as it is now."""
-    meta = document["metadata"]
-    return client.get(document["apiVersion"], document["kind"], meta["name"], meta.get("namespace"))
-
-
 def ready(client: Client, document: Document) -> bool:
     """Whether core says so and applied everything."""
-    found = read(client, document)
+    found = client.read(document)
     return condition(found, "Ready") == "True" and condition(found, "Synced") == "True"
 
 
@@ -37,7 +31,7 @@ def inference_class(client: Client) -> Iterator[Document]:
     applied = client.apply(CLASS)
     yield applied
     client.delete(applied)
-    wait_for("the class is gone", lambda: read(client, applied) is None)
+    wait_for("the class is gone", lambda: client.read(applied) is None)
 
 
 def test_the_function_is_installed_by_the_package_manager(control_plane: ControlPlane) -> None:
@@ -76,11 +70,11 @@ def test_a_usage_refuses_a_deletion_through_the_webhook(client: Client, inferenc
     )
 
     def held() -> bool:
-        found = read(client, inference_class)
+        found = client.read(inference_class)
         return found is not None and found["metadata"].get("labels", {}).get("crossplane.io/in-use") == "true"
 
     wait_for("core marks the class as in use", held)
     with pytest.raises(RefusedError, match="a test holds it"):
         client.delete(inference_class)
     client.delete(usage)
-    wait_for("the usage is gone", lambda: read(client, usage) is None)
+    wait_for("the usage is gone", lambda: client.read(usage) is None)

@@ -168,8 +168,13 @@ def test_the_package_manager_puts_a_definition_back_so_a_default_is_not_changed_
     ]
     client.patch(revision, {"metadata": {"annotations": {"example.org/nudge": "1"}}})
 
-    def back() -> bool:
-        found = client.get(definition["apiVersion"], definition["kind"], name)
-        return found is not None and "enforcedCompositionRef" not in found["spec"]
+    def spec() -> Document:
+        found = client.read(definition)
+        assert found is not None
+        return dict(found["spec"])
 
-    wait_for("the package manager has put it back", back)
+    def back() -> bool:
+        return "enforcedCompositionRef" not in spec()
+
+    wait_for("the package manager has put it back", back, seen=spec)
+    assert spec()["defaultCompositionRef"] == {"name": name}, "ours is the default as before"

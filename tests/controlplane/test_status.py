@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import fleets
 from builders.manifests import deployment, existing, gpu_class, member, write
-from controlplane.client import Client, Document, condition
+from controlplane.client import Client, condition
 from controlplane.control_plane import ControlPlane
 from controlplane.processes import wait_for
 from modelplane import cli
@@ -39,22 +39,16 @@ def fleet(control_plane: ControlPlane, crds: Path) -> Iterator[Client]:
     )
     applied = [client.apply(x) for x in (gpu_class(), existing(), deployment(GPU))]
     wait_for(
-        "all three were looked at", lambda: looked_at(client), seen=lambda: [now(client, x) for x in applied]
+        "all three were looked at", lambda: looked_at(client), seen=lambda: [client.read(x) for x in applied]
     )
     yield client
     for document in reversed(applied):
         client.delete(document)
 
 
-def now(client: Client, applied: Document) -> Document:
-    """The object as it is now."""
-    meta = applied["metadata"]
-    return client.get(applied["apiVersion"], applied["kind"], meta["name"], meta.get("namespace")) or {}
-
-
 def looked_at(client: Client) -> bool:
     """Whether core has composed each, the deployment with the cluster's state before it."""
-    it, lab, qwen = (now(client, x) for x in (gpu_class(), existing(), deployment(GPU)))
+    it, lab, qwen = (client.read(x) or {} for x in (gpu_class(), existing(), deployment(GPU)))
     known = condition(it, "Ready") == "True" and condition(lab, "BackendReady") != "Absent"
     return known and any(
         "not Ready" in x.get("message", "") for x in paths.mappings(qwen, "status", "conditions")
