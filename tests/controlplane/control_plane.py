@@ -96,11 +96,11 @@ class ControlPlane:
         else:
             shutil.rmtree(self.home, ignore_errors=True)
 
-    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
-        """Run a line as its administrator types it, at most 20 min; `kubectl` is the API server's version."""
+    def shell(self, script: str) -> subprocess.CompletedProcess[str]:
+        """Run a script as its administrator would, for at most 20 min."""
         path = f"{self.binaries.kubectl.parent}:/usr/bin:/bin"
         env = {"KUBECONFIG": str(self.server.kubeconfig), "HOME": str(self.home), "PATH": path}
-        command = ["/bin/sh", "-c", line]
+        command = ["bash", "-c", script]
         return subprocess.run(
             command,
             cwd=self.home,

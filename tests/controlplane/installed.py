@@ -168,19 +168,18 @@ class Installed(ControlPlane):
         Returns once every package is healthy and every kind is served.
         """
         packages.push_ours(self.registry, tree, self.home, tag)
-        apply, *waits = documented("Install")
+        apply, wait = documented("Install")
         self.follow(apply)
         self.function.adopt(f"{self.registry.host}/{xpkg.FUNCTION}:{tag}")
         # The page's own waits stand still here: we are who runs the providers' Deployments.
         wait_for("every package is healthy", self.healthy, seen=self.unhealthy)
-        for line in waits:
-            self.follow(line)
+        self.follow(wait)
 
-    def follow(self, line: str) -> None:
-        """Run a line of docs/install.md; raises `RuntimeError` with what it said where it fails."""
-        told = self.shell(line)
+    def follow(self, block: str) -> None:
+        """Run a block of docs/install.md; raises `RuntimeError` with what it said where a command fails."""
+        told = self.shell(f"set -ex\n{block}")
         if told.returncode != 0:
-            raise RuntimeError(f"{line}: {told.stdout}{told.stderr}")
+            raise RuntimeError(f"{told.stdout}{told.stderr}")
 
     def remove_fleet(self) -> None:
         """Delete what users have made, kind by kind, each once the one before has left."""
@@ -225,10 +224,9 @@ class Installed(ControlPlane):
 
 
 def documented(heading: str) -> list[str]:
-    """The lines that docs/install.md tells an administrator to run under a heading."""
+    """The blocks of commands that docs/install.md tells an administrator to run under a heading, in order."""
     _, _, below = (ROOT / "docs/install.md").read_text().partition(f"\n## {heading}\n")
-    blocks = below.partition("\n## ")[0].split("```bash\n")[1:]
-    return [line for block in blocks for line in block.partition("```")[0].replace("\\\n", "").splitlines()]
+    return [block.partition("```")[0] for block in below.partition("\n## ")[0].split("```bash\n")[1:]]
 
 
 def _wrong(package: Document) -> Document | None:

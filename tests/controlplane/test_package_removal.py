@@ -23,8 +23,8 @@ def test_the_configuration_is_not_deleted_by_accident(installed: Installed) -> N
 
 
 def test_removal_leaves_nothing_behind(installed: Installed) -> None:
-    for line in documented("Removal"):
-        installed.follow(line)
+    for block in documented("Removal"):
+        installed.follow(block)
     # The last of it goes with the garbage collector.
     wait_for("nothing is left", lambda: not left(installed.client), seen=lambda: left(installed.client))
     assert left(installed.client) == []
